@@ -1,0 +1,1 @@
+"""Pure values and rules of the installer: no I/O, clock, random, logging or processes."""
