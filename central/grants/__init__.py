@@ -1,0 +1,1 @@
+"""Site grants: who may speak to the Site API, in which scope (ledger E3, I18)."""

@@ -1,0 +1,1 @@
+"""Ports of grants made real."""

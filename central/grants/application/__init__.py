@@ -1,0 +1,1 @@
+"""Use cases of grants, one a file, with their ports."""

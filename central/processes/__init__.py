@@ -1,0 +1,1 @@
+"""One composition root a process; the only place that wires adapters."""

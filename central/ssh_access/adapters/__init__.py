@@ -1,0 +1,1 @@
+"""Ports of member keys made real."""

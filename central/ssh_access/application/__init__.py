@@ -1,0 +1,1 @@
+"""Use cases of member keys, one a file, with their ports."""
