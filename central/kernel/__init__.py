@@ -1,0 +1,1 @@
+"""What every context of central stands on; it knows none of them."""
