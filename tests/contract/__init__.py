@@ -1,0 +1,1 @@
+"""The wire as data: golden files, their loader, and the tests that keep both honest (X10)."""
