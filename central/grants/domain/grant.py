@@ -17,9 +17,6 @@ from typing import Final
 from uuid import UUID
 
 TOKEN_FORM: Final = re.compile(r"phs1_([0-9a-f]{32})_([A-Za-z0-9_-]{43})")
-SITE_FORM: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
-"""An environment's name (`slurm`, `k8s`), never a Site id such as `icarus-hpc`: no hyphen (ledger P32)."""
-
 SECRET_BYTES: Final = 32
 
 
@@ -47,7 +44,7 @@ class Grant:
 
     grant_id: UUID
     site: str
-    scope: Scope
+    scopes: tuple[Scope, ...]
     secret_digest: bytes
     issued_at: datetime
     expires_at: datetime | None
@@ -111,31 +108,28 @@ def issue(
     *,
     grant_id: UUID,
     site: str,
-    scope: Scope,
+    scopes: tuple[Scope, ...],
     secret: bytes,
     expires_at: datetime | None,
     now: datetime,
 ) -> Grant:
-    """Decides a new grant beside `standing`, the grants of this Site and scope. Raises `GrantRefused`."""
-    if not SITE_FORM.fullmatch(site):
-        raise GrantRefused(
-            "site_name",
-            f"{site!r} is no environment's name: lower-case letters and digits, at most 32, such as slurm "
-            "(a Site id such as icarus-hpc is not one)",
-        )
+    """Decides a new grant beside `standing`, the grants of this Site. Raises `GrantRefused`."""
+    if not scopes:
+        raise GrantRefused("grant_scope", "a grant needs a scope: ssh-access, commands or both")
     if expires_at is not None and expires_at <= now:
         raise GrantRefused("grant_expiry", f"the expiry {expires_at.isoformat()} is not in the future")
-    valid = [grant for grant in standing if grant.valid(now)]
-    if len(valid) >= GRANT_LIMITS.valid_at_once:
-        shown = " and ".join(str(grant.grant_id) for grant in valid)
-        raise GrantRefused(
-            "grant_limit",
-            f"{site} has {len(valid)} valid {scope.value} grants already ({shown}); revoke one first",
-        )
+    for scope in scopes:
+        valid = [grant for grant in standing if grant.valid(now) and scope in grant.scopes]
+        if len(valid) >= GRANT_LIMITS.valid_at_once:
+            shown = " and ".join(str(grant.grant_id) for grant in valid)
+            raise GrantRefused(
+                "grant_limit",
+                f"{site} has {len(valid)} valid {scope.value} grants already ({shown}); revoke one first",
+            )
     return Grant(
         grant_id=grant_id,
         site=site,
-        scope=scope,
+        scopes=tuple(sorted(set(scopes))),
         secret_digest=digest_of(secret_text(secret)),
         issued_at=now,
         expires_at=expires_at,

@@ -6,7 +6,7 @@ Rules:
    so a removal reaches the account the key went to, also after the member left (E6, P30);
 2. a key is `active` or `removed` only when the Site said so, never because we asked for it;
 3. a removal that the Site could not make stays `removing` and says why;
-4. a result of an older change, or observed before the last one, is `stale` and changes nothing;
+4. a result of an older change, or another one observed no later than the last, is `stale`, changes nothing;
 5. `revision` counts material changes: another state, reason or wanted act. The same fact seen again is none.
 """
 
@@ -84,7 +84,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class MemberKey:
-    """One version of a key. `change_id` names the change that asks for `act`; times carry a zone."""
+    """One version of a key; times carry a zone.
+
+    `change_id` names the change that asks for `act`, `answered_at` is the last observation of that change,
+    `reported_at` the last of any.
+    """
 
     key_id: UUID
     member: MemberId
@@ -99,6 +103,7 @@ class MemberKey:
     added_at: datetime
     changed_at: datetime
     reported_at: datetime | None
+    answered_at: datetime | None
     revision: int
 
 
@@ -167,6 +172,7 @@ def add(existing: Sequence[MemberKey], wish: NewKey, now: datetime) -> MemberKey
         added_at=now,
         changed_at=now,
         reported_at=None,
+        answered_at=None,
         revision=1,
     )
 
@@ -182,7 +188,7 @@ def remove(key: MemberKey, change_id: UUID, now: datetime) -> MemberKey:
         state=State.REMOVING,
         reason=None,
         changed_at=now,
-        reported_at=None,
+        answered_at=None,
         revision=key.revision + 1,
     )
 
@@ -199,15 +205,18 @@ def record_result(key: MemberKey, result: Result, now: datetime) -> tuple[Receip
     state = _STATE_AFTER[key.act, result.outcome]
     reason = _reason(key.act, result)
     same = (state, reason) == (key.state, key.reason)
-    if key.reported_at is not None and result.observed_at <= key.reported_at:
-        repeated = same and result.observed_at == key.reported_at
-        return (Receipt.UNCHANGED if repeated else Receipt.STALE), key
-    if same and key.reported_at is not None:
-        return Receipt.UNCHANGED, replace(key, reported_at=result.observed_at)
-    changed = replace(key, state=state, reason=reason, reported_at=result.observed_at)
+    seen = replace(key, reported_at=result.observed_at, answered_at=result.observed_at)
+    if key.answered_at is not None:
+        later = result.observed_at > key.answered_at
+        if same:
+            return Receipt.UNCHANGED, seen if later else key
+        if not later:
+            return Receipt.STALE, key
     if same:
-        return Receipt.RECORDED, changed
-    return Receipt.RECORDED, replace(changed, changed_at=now, revision=key.revision + 1)
+        return Receipt.RECORDED, seen
+    return Receipt.RECORDED, replace(
+        seen, state=state, reason=reason, changed_at=now, revision=key.revision + 1
+    )
 
 
 def _reason(act: Act, result: Result) -> str | None:

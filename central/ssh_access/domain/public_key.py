@@ -8,6 +8,7 @@ nor be mistaken for part of the key. The identity of a key is its blob, never th
 import base64
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,9 +19,9 @@ LINE_BYTES_MAX: Final = 8192
 """A 16,384-bit RSA key takes 2,800 bytes of base64; the rest is room for a comment."""
 
 _CERTIFICATE_SUFFIX: Final = "-cert-v01@openssh.com"
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,3}")
-_UNSEEN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""Control characters (C0, DEL, C1), line separators, bidirectional and byte order marks (C04, C18)."""
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+=*")
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
+"""Unicode categories nobody types into a key: controls, format marks, separators of lines (C04, C18)."""
 
 _FORMATS: Final = (
     (re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"), Refusal.PRIVATE_KEY, "a private key"),
@@ -63,19 +64,21 @@ def parse_public_key(line: str) -> PublicKey:
 
 
 def _one_line(line: str) -> str:
+    size = len(line.encode("utf-8", "surrogatepass"))
+    if size > LINE_BYTES_MAX:
+        raise KeyRefused(Refusal.TOO_LONG, f"{size} bytes; a key line has at most {LINE_BYTES_MAX}")
     text = line.strip(" \r\n")
+    if not text:
+        raise KeyRefused(Refusal.EMPTY, "the line is empty")
     for pattern, refusal, what in _FORMATS:
         if pattern.match(text):
             raise KeyRefused(refusal, f"this is {what}, not the one-line OpenSSH form")
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if size > LINE_BYTES_MAX:
-        raise KeyRefused(Refusal.TOO_LONG, f"{size} bytes; a key line has at most {LINE_BYTES_MAX}")
-    if not text:
-        raise KeyRefused(Refusal.EMPTY, "the line is empty")
     if "\n" in text or "\r" in text:
         raise KeyRefused(Refusal.SEVERAL_LINES, "there is more than one line")
-    if _UNSEEN.search(text):
-        raise KeyRefused(Refusal.CONTROL_CHARACTER, "the line holds a control character or an invisible mark")
+    if not text.isascii() and any(unicodedata.category(character) in _UNSEEN for character in text):
+        raise KeyRefused(Refusal.CONTROL_CHARACTER, "the line holds an invisible character")
+    if text.isascii() and not text.isprintable():
+        raise KeyRefused(Refusal.CONTROL_CHARACTER, "the line holds a control character")
     return text
 
 
@@ -85,7 +88,7 @@ def _check_type(word: str, rest: str) -> None:
     shown = ascii(word[:80])
     if word.endswith(_CERTIFICATE_SUFFIX):
         raise KeyRefused(Refusal.CERTIFICATE, f"{shown} is a certificate, not a key")
-    if any(later in KEY_TYPES for later in rest.split(" ")):
+    if any(later in KEY_TYPES or later.endswith(_CERTIFICATE_SUFFIX) for later in rest.split(" ")):
         raise KeyRefused(Refusal.OPTIONS, "something stands before the key's type")
     accepted = ", ".join(KEY_TYPES)
     raise KeyRefused(Refusal.TYPE_UNSUPPORTED, f"unsupported type {shown}; accepted are {accepted}")
@@ -95,8 +98,8 @@ def _decode(encoded: str) -> bytes:
     """Canonical base64 only (RFC 4648 §3.5): one text a blob, the one `ssh-keygen` writes (C09, C10)."""
     if not _BASE64.fullmatch(encoded):
         raise KeyRefused(Refusal.BASE64, "the part after the type is not base64, or the comment touches it")
-    padding = len(encoded) - len(encoded.rstrip("="))
-    if len(encoded) % 4 or padding > 2:
+    digits = len(encoded.rstrip("="))
+    if digits % 4 == 1 or len(encoded) - digits != -digits % 4:
         raise KeyRefused(Refusal.BASE64_PADDING, "its base64 part has lost or gained padding ('=')")
     blob = base64.b64decode(encoded, validate=True)
     if base64.b64encode(blob).decode("ascii") != encoded:

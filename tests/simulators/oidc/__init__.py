@@ -1,0 +1,1 @@
+"""A development OpenID Connect issuer: `python -m tests.simulators.oidc --help`."""
