@@ -1,10 +1,11 @@
 """The lab by hand: ``python -m tests.lab VERB``."""
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 
-from tests.lab.errors import CommandFailedError, LabError
+from tests.lab.errors import LabError
 from tests.lab.host import LabHost
 from tests.lab.prerequisites import require
 from tests.lab.reclaim import reclaim
@@ -18,9 +19,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb: Callable[[argparse.Namespace], int] = arguments.run
     try:
         return verb(arguments)
-    except CommandFailedError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 1
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
@@ -48,12 +46,14 @@ def _change(arguments: argparse.Namespace) -> int:
 
 
 def _exec(arguments: argparse.Namespace) -> int:
-    import subprocess
-
-    words = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    words, user = list(arguments.command), None
+    if len(words) > 1 and words[0] == "-u":
+        user, words = words[1], words[2:]
+    if words[:1] == ["--"]:
+        words = words[1:]
     if not words:
         raise LabError("exec needs a command after the name")
-    return subprocess.call(LabHost.attach(arguments.name).command(words, user=arguments.user))
+    return subprocess.call(LabHost.attach(arguments.name).command(words, user=user))
 
 
 def _addr(arguments: argparse.Namespace) -> int:
@@ -114,8 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         verb(name, _change, text).add_argument("name")
     inside = verb("exec", _exec, "run a command inside")
     inside.add_argument("name")
-    inside.add_argument("-u", "--user")
-    inside.add_argument("command", nargs=argparse.REMAINDER)
+    inside.add_argument("command", nargs=argparse.REMAINDER, metavar="[-u USER] [--] COMMAND")
     verb("addr", _addr, "addresses: this machine's side, the host's side").add_argument("name")
     verb("rootfs", _rootfs, "its root directory").add_argument("name")
     shell = verb("shell", _shell, "a shell inside NAME, or in a new host that ends with it")
