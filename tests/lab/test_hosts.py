@@ -95,16 +95,13 @@ def test_reset_throws_the_disk_away_and_reboot_keeps_it(lab_host: LabHost) -> No
 
 
 def test_a_reboot_from_inside_comes_back(lab_host: LabHost) -> None:
-    before = (
-        lab_host.read("/proc/sys/kernel/random/uuid")
-        and lab_host.exec(["stat", "-c", "%Z", "/proc/1"]).stdout
-    )
+    before = lab_host.exec(["stat", "-c", "%z", "/proc/1"]).stdout
     lab_host.put("/root/mark", b"1")
     lab_host.exec(["systemctl", "reboot"], check=False)
     assert wait_until(lambda: not lab_host.running, 20)
     assert wait_until(lambda: lab_host.running, 20)
     assert lab_host.read("/root/mark") == "1"
-    assert lab_host.exec(["stat", "-c", "%Z", "/proc/1"]).stdout != before
+    assert lab_host.exec(["stat", "-c", "%z", "/proc/1"]).stdout != before
 
 
 def test_two_hosts_at_once_share_nothing(new_lab_host: HostMaker) -> None:

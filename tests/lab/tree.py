@@ -50,10 +50,10 @@ def cache_folder() -> Path:
     return Path(base) / "pharos-lab"
 
 
-def recipe_digest() -> str:
+def recipe_digest(script: Path = SCRIPT, seed: Path = SEED) -> str:
     """SHA-256 over everything the tree is built from, names and modes included."""
     digest = hashlib.sha256()
-    for path in (SCRIPT, *sorted(SEED.iterdir())):
+    for path in (script, *sorted(seed.iterdir())):
         executable = bool(path.stat().st_mode & 0o100)
         digest.update(f"{path.name} {executable} {path.stat().st_size}\n".encode())
         digest.update(path.read_bytes())
