@@ -1,15 +1,39 @@
-"""PostgreSQL through psycopg 3: the one edge where driver errors end (F01, F03, F04, F05, O4, X7)."""
+"""PostgreSQL through psycopg 3: a pool, transactions, and the rules of running one again.
 
+1. The pool opens after fork, in the process that uses it (F10).
+2. 40001 and 40P01 run the whole transaction again (F01).
+3. A connection found dead before COMMIT is replaced and the work runs once more (F04).
+4. A server that refuses writes (25006) loses its connections; the work runs once more on new ones (F03).
+5. A connection lost *during* COMMIT is an unknown outcome, retried only for repeatable work (X7).
+6. Nothing here sets session state, so a transaction pooler may stand between (F05, O4); timeouts are set on
+   the roles by the migrations.
+"""
+
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from central.kernel.errors import Unavailable
-from central.kernel.queries import Query
+import psycopg
+from psycopg.rows import class_row
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+
+from central.kernel.driver_errors import (
+    ConnectionDied,
+    DatabaseUnavailable,
+    OutcomeUnknown,
+    ServerReadOnly,
+    TransactionConflict,
+    translate,
+)
+from central.kernel.errors import CorruptState
+from central.kernel.queries import Query, load_queries
 
 T = TypeVar("T")
 Row = TypeVar("Row")
+Params = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,74 +45,150 @@ class DatabaseOptions:
     pool_size: int = 4
     pool_timeout_seconds: float = 5.0
     connect_timeout_seconds: int = 5
-    statement_timeout_seconds: int = 30
+    reconnect_seconds: float = 5.0
     prepare_threshold: int | None = 1
-    attempts: int = 5
-
-
-class DatabaseUnavailable(Unavailable):
-    """The database cannot be reached or written now, or had no time; nothing was committed."""
-
-
-class OutcomeUnknown(Unavailable):
-    """The connection broke during COMMIT: retry with the same command id (X7)."""
-
-
-class ConstraintViolated(Exception):
-    """A unique, foreign key or check constraint refused a row; ``constraint`` is its name."""
-
-    constraint: str
+    attempts: int = 6
 
 
 class Transaction:
-    """One open transaction. Parameters are named: ``%(name)s`` in the SQL file. Use it only inside ``run``."""
+    """One open transaction. Parameters are named, ``%(name)s``; a literal percent sign is written ``%%``."""
 
-    def execute(self, query: Query, params: Mapping[str, object] | None = None) -> int:
+    def __init__(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
+        self._connection = connection
+
+    def execute(self, query: Query, params: Params | None = None) -> int:
         """Run a statement and return the number of rows it touched."""
-        raise NotImplementedError
+        try:
+            return self._connection.execute(query.statement, params or {}).rowcount
+        except psycopg.Error as error:
+            raise translate(error, query.name, self._connection) from None
 
-    def all(self, row: type[Row], query: Query, params: Mapping[str, object] | None = None) -> list[Row]:
+    def all(self, row: type[Row], query: Query, params: Params | None = None) -> list[Row]:
         """Return every row as ``row``, a dataclass whose fields are named like the columns."""
-        raise NotImplementedError
+        try:
+            with self._connection.cursor(row_factory=class_row(row)) as cursor:
+                return cursor.execute(query.statement, params or {}).fetchall()
+        except psycopg.Error as error:
+            raise translate(error, query.name, self._connection) from None
 
-    def maybe(self, row: type[Row], query: Query, params: Mapping[str, object] | None = None) -> Row | None:
-        """Return the one row or None; more than one is ``CorruptState``."""
-        raise NotImplementedError
+    def maybe(self, row: type[Row], query: Query, params: Params | None = None) -> Row | None:
+        """Return the one row or None; several are ``CorruptState``."""
+        rows = self.all(row, query, params)
+        if len(rows) > 1:
+            raise CorruptState(f"{query.name} found {len(rows)} rows where at most one may exist")
+        return rows[0] if rows else None
 
-    def one(self, row: type[Row], query: Query, params: Mapping[str, object] | None = None) -> Row:
-        """Return exactly one row; none or several is ``CorruptState``."""
-        raise NotImplementedError
+    def one(self, row: type[Row], query: Query, params: Params | None = None) -> Row:
+        """Return exactly one row; none or several are ``CorruptState``."""
+        found = self.maybe(row, query, params)
+        if found is None:
+            raise CorruptState(f"{query.name} found no row where one must exist")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Writable:
+    writable: bool
 
 
 class Database:
-    """A connection pool of one process, opened after fork (F10)."""
+    """A connection pool of one process."""
 
-    def __init__(self, options: DatabaseOptions) -> None:
+    def __init__(self, options: DatabaseOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self.options = options
+        self._sleep = sleep
+        self._queries = load_queries("central.kernel", "database.sql")
+        self._pool = ConnectionPool(
+            options.url,
+            min_size=1,
+            max_size=options.pool_size,
+            timeout=options.pool_timeout_seconds,
+            reconnect_timeout=options.reconnect_seconds,
+            open=False,
+            name=options.application,
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": options.prepare_threshold,
+                "connect_timeout": options.connect_timeout_seconds,
+                "application_name": options.application,
+                "keepalives_idle": 30,
+                "keepalives_interval": 10,
+                "keepalives_count": 3,
+            },
+        )
 
     def open(self) -> None:
-        """Start the pool; does not wait for a connection (``/readyz`` tells)."""
-        raise NotImplementedError
+        """Start the pool; does not wait for a connection (``check_ready`` tells)."""
+        self._pool.open(wait=False)
 
     def close(self) -> None:
         """Close every connection."""
-        raise NotImplementedError
+        self._pool.close(timeout=5)
+
+    def __enter__(self) -> "Database":
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Open one transaction, committed at the end of the block; no retry."""
-        yield NotImplemented
+        """Open one transaction, committed at the end of the block; nothing is run again."""
+        with self._connection() as connection:
+            committing = False
+            try:
+                with connection.transaction():
+                    yield Transaction(connection)
+                    committing = True
+            except psycopg.Error as error:
+                failure = translate(error, "commit" if committing else "transaction", connection)
+                if committing and isinstance(failure, ConnectionDied):
+                    raise OutcomeUnknown from None
+                raise failure from None
+
+    @contextmanager
+    def _connection(self) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+        try:
+            connection = self._pool.getconn()
+        except PoolTimeout:
+            busy = self._pool.get_stats().get("pool_size", 0) > 0
+            raise DatabaseUnavailable(
+                "database_busy" if busy else "database_unavailable",
+                f"no connection within {self.options.pool_timeout_seconds:g} s",
+            ) from None
+        except (PoolClosed, TooManyRequests):
+            raise DatabaseUnavailable("database_unavailable", "the connection pool is closed") from None
+        try:
+            yield connection
+        finally:
+            self._pool.putconn(connection)
 
     def run(self, work: Callable[[Transaction], T], *, repeatable: bool = False) -> T:
-        """Run ``work`` in one transaction and return its value.
+        """Run ``work`` in one transaction and return its value (rules 2 to 5).
 
-        40001 and 40P01 run it again as a whole (F01); a connection found dead before COMMIT, once more on a
-        new one (F04). ``work`` must do nothing outside the transaction. ``repeatable`` promises that running it
-        again after an unknown commit is harmless (a command with a receipt, a read), so that case is retried
-        too; otherwise it raises ``OutcomeUnknown``.
+        ``work`` touches nothing outside the transaction, for it may run several times. ``repeatable`` promises
+        that running it again after an unknown commit is harmless: a read, or a command with a receipt.
         """
-        raise NotImplementedError
+        replaced = False
+        for attempt in range(1, self.options.attempts + 1):
+            try:
+                with self.transaction() as tx:
+                    return work(tx)
+            except TransactionConflict:
+                if attempt == self.options.attempts:
+                    raise
+                self._sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, no secret
+            except (ConnectionDied, ServerReadOnly, OutcomeUnknown) as error:
+                if replaced or (isinstance(error, OutcomeUnknown) and not repeatable):
+                    raise
+                replaced = True
+                self._pool.drain()
+        raise AssertionError("the loop returns or raises")
 
     def check_ready(self) -> None:
         """Raise ``DatabaseUnavailable`` unless the database answers and accepts writes (F03)."""
-        raise NotImplementedError
+        state = self.run(lambda tx: tx.one(_Writable, self._queries["is_writable"]), repeatable=True)
+        if not state.writable:
+            self._pool.drain()
+            raise ServerReadOnly("the server is in recovery or read-only")

@@ -21,10 +21,10 @@ _SCHEMA = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One named statement."""
+    """One named statement, as the bytes the driver sends."""
 
     name: str
-    sql: str
+    statement: bytes
 
 
 class Queries(Mapping[str, Query]):
@@ -73,5 +73,5 @@ def parse_queries(text: str, *, source: str, schema: str | None = None) -> Queri
         sql = "\n".join(line for line in body.splitlines() if not line.lstrip().startswith("--")).strip()
         if not sql:
             raise ValueError(f"{source}: {name} is empty")
-        queries[name] = Query(name, sql.replace("{schema}", f'"{schema}"'))
+        queries[name] = Query(name, sql.replace("{schema}", f'"{schema}"').encode())
     return Queries(source, queries)

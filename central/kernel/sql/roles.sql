@@ -1,0 +1,41 @@
+-- Run by the migrator before the migrations, every time: makes what is missing, changes nothing that exists.
+--
+-- pharos_central_owner   owns every schema and table; nobody logs in as it (the migrator uses SET ROLE)
+-- pharos_site_api        the Site API process
+-- pharos_member_api      the member API process
+-- pharos_operator        the operator's command line (grants, evidence)
+--
+-- Login roles are made without a password: an administrator or `pharos-central dev` sets one (X5). Timeouts stand
+-- on the roles because a transaction pooler keeps no session state (F05).
+DO $roles$
+DECLARE
+    login text;
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pharos_central_owner') THEN
+        CREATE ROLE pharos_central_owner NOLOGIN;
+    END IF;
+    FOREACH login IN ARRAY ARRAY['pharos_site_api', 'pharos_member_api', 'pharos_operator'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
+            EXECUTE format('CREATE ROLE %I LOGIN NOINHERIT', login);
+            EXECUTE format('ALTER ROLE %I SET statement_timeout = ''30s''', login);
+            EXECUTE format('ALTER ROLE %I SET lock_timeout = ''10s''', login);
+            EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = ''60s''', login);
+        END IF;
+    END LOOP;
+    IF NOT pg_has_role(current_user, 'pharos_central_owner', 'MEMBER') THEN
+        GRANT pharos_central_owner TO CURRENT_USER;
+    END IF;
+END
+$roles$;
+
+DO $database$
+BEGIN
+    EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
+    EXECUTE format('GRANT CREATE ON DATABASE %I TO pharos_central_owner', current_database());
+    EXECUTE format(
+        'GRANT CONNECT ON DATABASE %I TO pharos_central_owner, pharos_site_api, pharos_member_api, pharos_operator',
+        current_database()
+    );
+    REVOKE ALL ON SCHEMA public FROM PUBLIC;
+END
+$database$;

@@ -1,0 +1,60 @@
+"""Rules of every test: no settings of the product leak in, units open no sockets, order is random by a printed seed."""
+
+import os
+import random
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from pytest_socket import disable_socket, enable_socket
+
+_HERE = Path(__file__).parent
+_SHUFFLED = ("unit", "postgres", "architecture")
+_PRODUCT = ("PHAROS_", "RESOURCE_PROVISIONING_")
+_KEPT = "PHAROS_TEST_"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--seed N`` repeats an order that a run printed."""
+    parser.addoption("--seed", type=int, default=None, help="seed of the random order (default: a new one)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the seed; drop every setting of the product, whoever started the run."""
+    if config.getoption("--seed") is None:
+        config.option.seed = random.SystemRandom().randrange(1_000_000)
+    for name in [name for name in os.environ if name.startswith(_PRODUCT) and not name.startswith(_KEPT)]:
+        del os.environ[name]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Print the seed."""
+    return f"random order: --seed {config.getoption('--seed')}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle modules and the tests inside each; journeys and the lab keep their order."""
+    order = random.Random(config.getoption("--seed"))
+    fixed = [item for item in items if not item.path.is_relative_to(_HERE) or _part(item) not in _SHUFFLED]
+    groups = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    shuffled = [group for group in groups if group[0] not in fixed]
+    for group in shuffled:
+        order.shuffle(group)
+    order.shuffle(shuffled)
+    items[:] = [item for group in shuffled for item in group] + fixed
+
+
+def _part(item: pytest.Item) -> str:
+    return item.path.relative_to(_HERE).parts[0]
+
+
+@pytest.fixture(autouse=True)
+def _no_sockets(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Unit tests reach no network; Unix sockets stay open (sd_notify, ldapi stand-ins)."""
+    if _part(request.node) != "unit":
+        yield
+        return
+    disable_socket(allow_unix_socket=True)
+    yield
+    enable_socket()
