@@ -1,1 +1,3 @@
-"""Verifies an archive and builds the controller environment, before anything is installed: standard library only."""
+"""Verifies an archive and builds the controller environment, before anything is installed: standard library
+only.
+"""

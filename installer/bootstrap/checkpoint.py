@@ -1,7 +1,7 @@
 """Named points at which a laboratory may kill the process, to show that the next run converges.
 
-A point is ``<scope>/<before|after>-<step>``, for instance ``controller/after-pip``. In production nothing is named and
-every call does nothing.
+A point is ``<scope>/<before|after>-<step>``, for instance ``controller/after-pip``. In production nothing
+is named and every call does nothing.
 """
 
 import os
@@ -17,7 +17,9 @@ def no_checkpoint(_point: str) -> None:
 
 
 def lab_checkpoint(wanted: str | None, scope: str) -> Checkpoint:
-    """The port for ``PHAROS_LAB_CHECKPOINT``: the process is killed (SIGKILL) at the point ``wanted`` names."""
+    """The port for ``PHAROS_LAB_CHECKPOINT``: the process is killed (SIGKILL) at the point ``wanted``
+    names.
+    """
     if not wanted:
         return no_checkpoint
 

@@ -103,7 +103,7 @@ class Manifest:
 
 
 def release_id(manifest_bytes: bytes, version: str) -> str:
-    """``<version>-<first 12 hex of the manifest's SHA-256>``: the name of the release everywhere on a host."""
+    """``<version>-<first 12 hex of the manifest's SHA-256>``: a release's name everywhere on a host."""
     return f"{version}-{hashlib.sha256(manifest_bytes).hexdigest()[:12]}"
 
 

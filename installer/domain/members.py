@@ -6,7 +6,7 @@ Every rule has a reason that names the offending member:
 1. a name is relative, normalised, printable ASCII without space, at most 200 bytes (so it is its own NFC);
 2. no two names are equal, equal by case, or one the folder of the other;
 3. only regular files, owner 0:0, mode exactly 0644 or 0755;
-4. no sparse file and no extended (pax) header;
+4. no sparse file and no extended (pax, GNU) header: those are kinds of their own;
 5. count, size of one and size of all are bounded.
 
 Sources: python/cpython#151558, moby/moby#7889, bazelbuild/bazel#30245; cases H01, H03 to H05, B15.
@@ -37,9 +37,7 @@ LIMITS: Final = MemberLimits()
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A tar header as read: ``kind`` is ``file`` or the type's name, ``mode`` all twelve bits, ``extended``
-    its pax keys.
-    """
+    """A tar header as read: ``kind`` is ``file`` or what the type is called, ``mode`` all twelve bits."""
 
     name: str
     kind: str
@@ -48,8 +46,6 @@ class Member:
     uid: int = 0
     gid: int = 0
     owner_names: bool = False
-    sparse: bool = False
-    extended: tuple[str, ...] = ()
 
 
 def name_fault(name: str, limits: MemberLimits = LIMITS) -> str | None:
@@ -79,10 +75,6 @@ def member_fault(member: Member, limits: MemberLimits = LIMITS) -> str | None:
         return reason
     if member.kind != "file":
         return f"{member.name!a} is a {member.kind}, not a regular file"
-    if member.sparse:
-        return f"{member.name!a} is sparse"
-    if member.extended:
-        return f"{member.name!a} has extended headers: {', '.join(sorted(member.extended))}"
     if member.mode not in MODES:
         return f"{member.name!a} has mode {member.mode:04o}"
     if member.uid != 0 or member.gid != 0 or member.owner_names:

@@ -1,0 +1,150 @@
+"""Every refusal of the bootstrap: one table of codes, one function that makes the error.
+
+The table is what ``docs/release.md`` shows and what a test compares; a code that is not in it cannot be
+raised.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from installer.domain.refusal import (
+    INSTALL_FAILED,
+    LOCKED,
+    PREFLIGHT_REFUSED,
+    UNSUPPORTED_HOST,
+    USAGE,
+    VERIFICATION_FAILED,
+    Refusal,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One kind of refusal: the exit code, what it means, and the remedy when the raiser has none that is
+    nearer.
+    """
+
+    exit_code: int
+    meaning: str
+    remedy: str
+
+
+_FETCH_AGAIN = "Fetch the archive and its signatures again, and compare its SHA-256 with the hand-off."
+
+CODES: Final[Mapping[str, Code]] = MappingProxyType(
+    {
+        "usage": Code(USAGE, "an option of the bootstrap is wrong", "Run install.sh --help."),
+        "input_missing": Code(USAGE, "an input is not there", "Name the right path."),
+        "input_unreadable": Code(
+            VERIFICATION_FAILED, "an input cannot be read", "Make it readable for the user who runs this."
+        ),
+        "input_link": Code(
+            VERIFICATION_FAILED, "an input, or a folder above it, is a symbolic link", "Name the real path."
+        ),
+        "input_kind": Code(
+            VERIFICATION_FAILED, "an input is not a regular file or folder", "Name a regular file."
+        ),
+        "input_owner": Code(
+            VERIFICATION_FAILED, "an input belongs to somebody who is not trusted", "chown root it."
+        ),
+        "input_writable": Code(
+            VERIFICATION_FAILED, "an input, or a folder above it, can be changed by others", "chmod go-w it."
+        ),
+        "input_too_large": Code(
+            VERIFICATION_FAILED, "an input is larger than its bound", "Name the right file."
+        ),
+        "signature_tool_missing": Code(
+            UNSUPPORTED_HOST, "ssh-keygen cannot be run", "Install the package openssh-client (or openssh)."
+        ),
+        "signature_missing": Code(VERIFICATION_FAILED, "no signature lies beside the file", _FETCH_AGAIN),
+        "signature_signer_unknown": Code(
+            VERIFICATION_FAILED,
+            "a signature's key is not among the allowed signers, or is outside its window or namespace",
+            "Compare the allowed signers with the hand-off, and the host's clock with the key's window.",
+        ),
+        "signature_invalid": Code(VERIFICATION_FAILED, "a signature is not one of these bytes", _FETCH_AGAIN),
+        "archive_compression": Code(
+            VERIFICATION_FAILED, "not exactly one complete gzip member", _FETCH_AGAIN
+        ),
+        "archive_member": Code(VERIFICATION_FAILED, "a member that no release has", _FETCH_AGAIN),
+        "archive_manifest": Code(
+            VERIFICATION_FAILED, "the manifest is missing or not schema 1", _FETCH_AGAIN
+        ),
+        "archive_contents": Code(VERIFICATION_FAILED, "files and manifest disagree", _FETCH_AGAIN),
+        "archive_requirements": Code(
+            VERIFICATION_FAILED, "a requirements file and the wheels disagree", _FETCH_AGAIN
+        ),
+        "folder_differs": Code(
+            VERIFICATION_FAILED,
+            "the extracted folder is not what the archive holds",
+            "Remove the folder and extract the archive again, as root.",
+        ),
+        "host_interpreter": Code(
+            UNSUPPORTED_HOST,
+            "the interpreter is not the one that releases need",
+            "Install Python 3.13, or name it with PHAROS_PYTHON.",
+        ),
+        "host_architecture": Code(
+            UNSUPPORTED_HOST, "another processor", "Use a host of the release's architecture."
+        ),
+        "host_libc": Code(
+            UNSUPPORTED_HOST, "another or an older C library", "Use a host with a newer glibc."
+        ),
+        "host_clock": Code(
+            PREFLIGHT_REFUSED,
+            "the host's clock is before the release's commit",
+            "Set the clock, then run again.",
+        ),
+        "host_not_root": Code(PREFLIGHT_REFUSED, "only root may make this change", "Run it as root."),
+        "host_link": Code(
+            PREFLIGHT_REFUSED,
+            "a path that must be our link is something else",
+            "Look at it and move it away.",
+        ),
+        "locked": Code(LOCKED, "another installer holds the lock", "Wait for it, then run again."),
+        "lock_unusable": Code(
+            PREFLIGHT_REFUSED, "the lock is no regular file of root", "Look at it and remove it."
+        ),
+        "storage_failed": Code(
+            INSTALL_FAILED, "the file system refused a write", "Free space or mend the mount."
+        ),
+        "environment_exists": Code(INSTALL_FAILED, "the environment's folder is there already", "Remove it."),
+        "environment_venv": Code(
+            INSTALL_FAILED, "the interpreter could not make an environment", "Mend Python."
+        ),
+        "environment_pip": Code(
+            INSTALL_FAILED, "pip could not install the wheels", "Read pip's words above."
+        ),
+        "environment_incomplete": Code(
+            VERIFICATION_FAILED,
+            "the installed set does not satisfy itself",
+            "Use a release whose closure is proved.",
+        ),
+        "environment_broken": Code(
+            INSTALL_FAILED, "the installed program cannot be imported", "Read the words above, mend the host."
+        ),
+        "seal_missing": Code(VERIFICATION_FAILED, "the folder was never finished", "Run install again."),
+        "seal_malformed": Code(
+            VERIFICATION_FAILED,
+            "the seal cannot be read",
+            "Keep a copy to look at, remove the folder, install again.",
+        ),
+        "seal_other_release": Code(
+            VERIFICATION_FAILED, "the seal is of another release", "Remove the folder, install again."
+        ),
+        "tree_changed": Code(
+            VERIFICATION_FAILED,
+            "something in a sealed folder was changed",
+            "Keep a copy to look at, remove the folder, install again.",
+        ),
+        "tree_unsealable": Code(INSTALL_FAILED, "an entry that a seal cannot cover", "Remove the entry."),
+    }
+)
+
+
+def refusal(code: str, *, found: str, wanted: str, remedy: str = "") -> Refusal:
+    """The error for ``code``; ``remedy`` replaces the table's when the raiser knows a nearer one."""
+    entry = CODES[code]
+    return Refusal(code, found=found, wanted=wanted, remedy=remedy or entry.remedy, exit_code=entry.exit_code)

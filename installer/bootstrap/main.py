@@ -1,0 +1,212 @@
+"""From an extracted archive to the verified installer: verify, build the controller, hand over.
+
+install.sh starts this with the archive's folder as the only path beside the standard library, without site
+packages and without writing bytecode. Order: host → archive (``archive.py``) → folder (``folder.py``) →
+controller (``controller.py``) → exec of the controller's console script with a scrubbed environment. Its
+own options are ``--archive`` and ``--allowed-signers``; every other argument is the installer's and goes
+through untouched.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NoReturn
+
+from installer.bootstrap.archive import VerifiedArchive, open_verified
+from installer.bootstrap.checkpoint import lab_checkpoint
+from installer.bootstrap.controller import CONSOLE_SCRIPT, ControllerPort, ensure_controller, find_controller
+from installer.bootstrap.errors import refusal
+from installer.bootstrap.folder import verify_folder
+from installer.bootstrap.host import Host, check_interpreter, check_machine, read_host
+from installer.bootstrap.inputs import Trust
+from installer.bootstrap.lock import hold
+from installer.domain.refusal import DONE, Refusal
+from installer.domain.refusal import USAGE as WRONG_USAGE
+
+PYTHON: Final = "3.13"
+DEFAULT_SIGNERS: Final = Path("/etc/pharos-hpc/allowed_signers")
+_PASSED_ON: Final = ("TERM", "NO_COLOR", "PHAROS_LAB_CHECKPOINT")
+
+USAGE: Final = """\
+usage: install.sh [--archive FILE] [--allowed-signers FILE] PHASE [options]
+
+Verifies the release archive this folder was extracted from, builds the installer's own environment from it
+without a network, and runs the phase there.
+
+  preflight   look at the host and the inputs; change nothing
+  install     lay down the release; start nothing
+  validate    look at what is installed
+  activate    switch chosen components to it, with evidence; restore on failure
+  rollback    go back to the previous release
+  recover     finish or undo what was interrupted
+  status      what is wanted, linked, running and healthy
+
+  --archive FILE           the archive; its signatures lie beside it
+                           (default: <this folder>.tar.gz beside this folder)
+  --allowed-signers FILE   who may sign releases, in ssh-keygen's format: from your hand-off, never from the
+                           archive (default: /etc/pharos-hpc/allowed_signers)
+
+'install.sh PHASE --help' tells a phase's options. Exit codes: 0 done, 2 usage, 3 refused before any change,
+4 verification failed, 5 locked, 6 install failed, 7 and 8 activation failed, 9 unfinished journal,
+10 unsupported host.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The bootstrap's own options, and the arguments that are the installer's."""
+
+    archive: Path
+    allowed_signers: Path
+    rest: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """The program to become: its path, its arguments from the name on, its whole environment."""
+
+    script: Path
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def call(self) -> tuple[str, tuple[str, ...], Mapping[str, str]]:
+        """The arguments of execve(2)."""
+        return os.fspath(self.script), self.arguments, self.environment
+
+
+def main() -> NoReturn:
+    """The entry point of install.sh: ``sys.argv`` is ``-c FOLDER ARGUMENT…``. Never returns."""
+    sys.dont_write_bytecode = True
+    _open_standard_descriptors()
+    os.umask(0o022)
+    folder, arguments = Path(sys.argv[1]), sys.argv[2:]
+    if not arguments or arguments[0] in {"-h", "--help"}:
+        sys.stdout.write(USAGE)
+        sys.exit(DONE if arguments else WRONG_USAGE)
+    try:
+        next_program = prepare(folder, arguments, os.environ, now=time.time())
+        os.execve(*next_program.call)  # noqa: S606 - the hand-over itself
+    except Refusal as error:
+        _tell(error, as_json="--json" in arguments)
+        code = error.exit_code
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def prepare(
+    folder: Path, arguments: Sequence[str], environment: Mapping[str, str], *, now: float
+) -> HandOver:
+    """Verify and build; what is to be run then. ``now`` in seconds since the epoch. Raises Refusal."""
+    request = parse(folder, arguments)
+    host = read_host()
+    check_interpreter(host, wanted=PYTHON)
+    trust = Trust(owners=frozenset({0, os.geteuid()}))
+    progress(f"verifying {request.archive}")
+    with open_verified(request.archive, allowed_signers=request.allowed_signers, trust=trust) as archive:
+        _check_host(host, archive, now)
+        verify_folder(folder, archive, trust=trust)
+        signers = ", ".join(sorted({signature.principal for signature in archive.signatures}))
+        progress(f"release {archive.release_id}, signed by {signers}")
+        controller = _controller(archive, request, environment, host)
+        child = scrubbed(environment, request.archive, archive.sha256)
+    script = controller / "bin" / CONSOLE_SCRIPT
+    return HandOver(script, (os.fspath(script), *request.rest), child)
+
+
+def parse(folder: Path, arguments: Sequence[str]) -> Request:
+    """Take the bootstrap's options out of ``arguments``, up to a ``--``. Raises Refusal ``usage``."""
+    own: dict[str, Path] = {}
+    rest: list[str] = []
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        name, equals, value = argument.partition("=")
+        if argument == "--":
+            rest += [argument, *waiting]
+            break
+        if name not in {"--archive", "--allowed-signers"}:
+            rest.append(argument)
+            continue
+        if not equals and waiting:
+            value = waiting.pop(0)
+        if not value:
+            raise refusal("usage", found=f"{name} without a value", wanted=f"{name} FILE")
+        if name in own:
+            raise refusal("usage", found=f"{name} twice", wanted="one")
+        own[name] = Path(value).absolute()
+    archive = own.get("--archive", folder.parent / f"{folder.name}.tar.gz")
+    return Request(archive, own.get("--allowed-signers", DEFAULT_SIGNERS), tuple(rest))
+
+
+def scrubbed(environment: Mapping[str, str], archive: Path, digest: str) -> dict[str, str]:
+    """All that the installer learns from the caller's environment (row 21)."""
+    child = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+    child |= {name: environment[name] for name in _PASSED_ON if name in environment}
+    return child | {"PHAROS_ARCHIVE": os.fspath(archive), "PHAROS_ARCHIVE_SHA256": digest}
+
+
+def progress(text: str) -> None:
+    """One line on stderr; a closed stderr is no reason to stop."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def _check_host(host: Host, archive: VerifiedArchive, now: float) -> None:
+    check_machine(host, architecture=archive.manifest.architecture, glibc=archive.manifest.glibc)
+    built = datetime.fromisoformat(archive.manifest.built_at.replace("Z", "+00:00"))
+    clock = datetime.fromtimestamp(now, UTC)
+    if clock < built:
+        raise refusal(
+            "host_clock", found=f"the clock says {clock:%Y-%m-%dT%H:%M:%SZ}", wanted=f"after {built}"
+        )
+
+
+def _controller(
+    archive: VerifiedArchive, request: Request, environment: Mapping[str, str], host: Host
+) -> Path:
+    if os.geteuid() != 0:
+        found = find_controller(archive)
+        if found is None:
+            raise refusal(
+                "host_not_root", found=f"user {os.geteuid()}", wanted="root, to build the installer"
+            )
+        return found
+    port = ControllerPort(
+        interpreter=host.executable,
+        checkpoint=lab_checkpoint(environment.get("PHAROS_LAB_CHECKPOINT"), "controller"),
+        progress=progress,
+    )
+    with hold(verb=request.rest[0] if request.rest else "none") as lock:
+        return ensure_controller(archive, port, lock)
+
+
+def _open_standard_descriptors() -> None:
+    """Descriptors 0 to 2 exist, so that no file we open later is mistaken for one of them."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _tell(error: Refusal, *, as_json: bool) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        if as_json:
+            fields = {
+                "event": "result", "ok": False, "exitCode": error.exit_code, "code": error.code,
+                "found": error.found, "wanted": error.wanted, "remedy": error.remedy,
+            }  # fmt: skip
+            sys.stdout.write(json.dumps(fields) + "\n")
+            sys.stdout.flush()
+    progress(
+        f"refused: {error.code}\n  found:  {error.found}\n  wanted: {error.wanted}\n  remedy: {error.remedy}"
+    )

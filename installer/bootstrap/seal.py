@@ -1,0 +1,258 @@
+"""Seals a finished folder, and shows later that nothing in it changed (design §3, rows 1, 13, 44; cases B1,
+B2, B11, H10).
+
+1. The folder's listing (``TREE``) is written, everything is brought to the disk, and only then ``SEAL``
+   appears, by
+   temporary name, fsync, rename, fsync of the folder. A folder without ``SEAL`` was never finished.
+2. ``SEAL`` holds the digest of the listing; verification walks the folder and compares every entry.
+3. What pip rewrites (shebangs) and compiles is inside the digest: it is ours that counts, not a wheel's
+   RECORD.
+4. Everything belongs to the folder's owner, and nothing can be written by group or others.
+"""
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from installer.bootstrap.archive import shown
+from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
+from installer.bootstrap.errors import refusal
+from installer.domain.decoding import Fields, ManifestError
+from installer.domain.strict_json import StrictJsonError, decode_object, encode_canonical
+from installer.domain.tree import (
+    TreeEntry,
+    TreeListingError,
+    decode_tree,
+    encode_tree,
+    path_fault,
+    tree_differences,
+    tree_sha256,
+)
+
+SEAL: Final = "SEAL"
+TREE: Final = "TREE"
+_SCHEMA: Final = 1
+_SEAL_LIMIT: Final = 64 * 1024
+_TREE_LIMIT: Final = 64 * 1024 * 1024
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What a finished folder says of itself."""
+
+    release_id: str
+    manifest_sha256: str
+    tree_sha256: str
+    entries: int
+
+
+def seal_tree(
+    root: Path, *, release_id: str, manifest_sha256: str, checkpoint: Checkpoint = no_checkpoint
+) -> Seal:
+    """Seal the finished folder ``root``. Points: digest, seal-temp, seal-rename. Raises Refusal."""
+    try:
+        checkpoint("before-digest")
+        entries = list(_entries(root))
+        listing = encode_tree(entries)
+        _write_synced(root, TREE, listing, lambda _point: None)
+        _sync_file_system(root)
+        checkpoint("after-digest")
+        seal = Seal(release_id, manifest_sha256, tree_sha256(listing), len(entries))
+        _write_synced(root, SEAL, _encode(seal), checkpoint)
+    except OSError as error:
+        raise refusal(
+            "storage_failed", found=f"sealing {root}: {error.strerror}", wanted="a sealed folder"
+        ) from error
+    return seal
+
+
+def read_seal(root: Path) -> Seal | None:
+    """The seal of ``root``; None is proven absence. Raises Refusal ``seal_malformed`` or
+    ``input_unreadable``.
+    """
+    data = _read(root, SEAL, _SEAL_LIMIT)
+    if data is None:
+        return None
+    try:
+        fields = Fields("seal", decode_object(data))
+        schema = fields.integer("schema")
+        seal = Seal(
+            release_id=fields.text("releaseId"),
+            manifest_sha256=fields.matching("manifestSha256", _SHA256),
+            tree_sha256=fields.matching("treeSha256", _SHA256),
+            entries=fields.integer("entries"),
+        )
+        fields.finish()
+    except (StrictJsonError, ManifestError) as error:
+        raise refusal(
+            "seal_malformed", found=f"{root / SEAL}: {error}", wanted="a seal of schema 1"
+        ) from error
+    if schema != _SCHEMA:
+        raise refusal("seal_malformed", found=f"{root / SEAL}: schema {schema}", wanted="a seal of schema 1")
+    return seal
+
+
+def verify_seal(root: Path, *, release_id: str | None = None) -> Seal:
+    """The seal of ``root`` after comparing every entry. Raises Refusal that names what differs."""
+    seal = read_seal(root)
+    if seal is None:
+        raise refusal("seal_missing", found=f"no {SEAL} in {root}", wanted="a finished folder")
+    if release_id is not None and seal.release_id != release_id:
+        raise refusal("seal_other_release", found=f"{root} is {seal.release_id}", wanted=release_id)
+    kept = _read(root, TREE, _TREE_LIMIT) or b""
+    try:
+        wanted = decode_tree(kept)
+    except TreeListingError as error:
+        raise refusal("tree_changed", found=f"{root / TREE}: {error}", wanted="the sealed listing") from error
+    if tree_sha256(kept) != seal.tree_sha256 or len(wanted) != seal.entries:
+        raise refusal("tree_changed", found=f"changed: {root / TREE}", wanted="the sealed listing")
+    try:
+        lines = tree_differences(wanted, _entries(root))
+    except OSError as error:
+        raise refusal(
+            "input_unreadable", found=f"{root}: {error.strerror}", wanted="a readable folder"
+        ) from error
+    if lines:
+        raise refusal("tree_changed", found=f"{root}: {shown(lines)}", wanted="the folder as it was sealed")
+    return seal
+
+
+def remove_unsealed(root: Path) -> None:
+    """Remove the unfinished folder ``root``; a sealed one, or what is no folder, is refused. Call it under
+    the lock.
+    """
+    if read_seal(root) is not None:
+        raise refusal("tree_unsealable", found=f"{root} is sealed", wanted="an unfinished folder")
+    try:
+        shutil.rmtree(root)
+    except OSError as error:
+        raise refusal(
+            "storage_failed", found=f"removing {root}: {error.strerror}", wanted="no leftover"
+        ) from error
+
+
+def _read(root: Path, name: str, limit: int) -> bytes | None:
+    """The regular file ``name`` of the folder ``root``, no link followed; None when it is proven absent."""
+    try:
+        folder = os.open(root, _FOLDER)
+        try:
+            descriptor = os.open(name, _FILE, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise refusal(
+            "input_unreadable", found=f"{root / name}: {error.strerror}", wanted="a sealed folder"
+        ) from error
+    if len(data) > limit:
+        raise refusal(
+            "seal_malformed", found=f"{root / name}: more than {limit} bytes", wanted="a sealed folder"
+        )
+    return data
+
+
+def _entries(root: Path) -> Iterator[TreeEntry]:
+    folder = os.open(root, _FOLDER)
+    try:
+        facts = os.fstat(folder)
+        if facts.st_uid not in {0, os.geteuid()} or facts.st_mode & 0o022:
+            found = f"{root} has owner {facts.st_uid} and mode {stat.S_IMODE(facts.st_mode):04o}"
+            raise refusal("tree_unsealable", found=found, wanted="a folder of root, writable by it alone")
+        yield from _walk(folder, "", facts.st_uid)
+    finally:
+        os.close(folder)
+
+
+def _walk(folder: int, prefix: str, owner: int) -> Iterator[TreeEntry]:
+    with os.scandir(folder) as listing:
+        names = [entry.name for entry in listing if prefix or entry.name not in {SEAL, TREE}]
+    for name in names:
+        path = prefix + name
+        reason = path_fault(path)
+        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        link = stat.S_ISLNK(facts.st_mode)
+        if reason is None and (facts.st_uid != owner or (facts.st_mode & 0o022 and not link)):
+            reason = f"{path!a} has owner {facts.st_uid} and mode {stat.S_IMODE(facts.st_mode):04o}"
+        if reason is None and not (link or stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
+            reason = f"{path!a} is no file, link or folder"
+        if reason is not None:
+            raise refusal(
+                "tree_unsealable", found=reason, wanted=f"files of user {owner}, writable by it alone"
+            )
+        if link:
+            target = os.readlink(name, dir_fd=folder)
+            yield TreeEntry(path, stat.S_IFLNK, hashlib.sha256(os.fsencode(target)).hexdigest())
+        elif stat.S_ISDIR(facts.st_mode):
+            yield TreeEntry(path, facts.st_mode, None)
+            inner = os.open(name, _FOLDER, dir_fd=folder)
+            try:
+                yield from _walk(inner, f"{path}/", owner)
+            finally:
+                os.close(inner)
+        else:
+            with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb", buffering=0) as file:
+                yield TreeEntry(path, facts.st_mode, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _encode(seal: Seal) -> bytes:
+    return encode_canonical(
+        {
+            "schema": _SCHEMA,
+            "releaseId": seal.release_id,
+            "manifestSha256": seal.manifest_sha256,
+            "treeSha256": seal.tree_sha256,
+            "entries": seal.entries,
+        }
+    )
+
+
+def _write_synced(root: Path, name: str, data: bytes, checkpoint: Checkpoint) -> None:
+    folder = os.open(root, _FOLDER)
+    temporary = f".{name}.{secrets.token_hex(8)}"
+    try:
+        checkpoint("before-seal-temp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            os.fsync(file.fileno())
+        checkpoint("after-seal-temp")
+        checkpoint("before-seal-rename")
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+        checkpoint("after-seal-rename")
+    finally:
+        os.close(folder)
+
+
+def _sync_file_system(root: Path) -> None:
+    """Bring everything pip wrote to the disk: one syncfs(2) instead of thousands of fsync(2)."""
+    folder = os.open(root, _FOLDER)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        if library.syncfs(folder) != 0:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    finally:
+        os.close(folder)
+    with contextlib.suppress(OSError):
+        parent = os.open(root.parent, _FOLDER)
+        try:
+            os.fsync(parent)
+        finally:
+            os.close(parent)

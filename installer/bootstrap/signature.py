@@ -1,0 +1,147 @@
+"""Verifies detached ``ssh-keygen -Y`` signatures against the host's allowed signers (I2).
+
+1. A signature lies beside the file as ``<file>.ed25519.sig`` or ``<file>.ecdsa-p256.sig``; at least one is
+   there.
+2. Every signature that is there must verify: an existing but bad one refuses, whatever the other says.
+3. The principal is the one the allowed signers give the key (find-principals); the key's window, namespaces
+   and
+   revocation by removal are judged by ssh-keygen. ``check-novalidate`` is never used, and nothing skips this.
+4. Signature, allowed signers and bytes reach ssh-keygen as sealed copies, so what is judged is what was read.
+
+Source: ssh-keygen(1) -Y, ALLOWED SIGNERS; design row 15.
+"""
+
+import fcntl
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from installer.bootstrap.errors import refusal
+from installer.bootstrap.inputs import HOST_TRUST, Trust, read_input
+from installer.domain.refusal import Refusal
+
+SUFFIXES: Final = (".ed25519.sig", ".ecdsa-p256.sig")
+ARCHIVE_NAMESPACE: Final = "pharos-hpc-release"
+PROVENANCE_NAMESPACE: Final = "pharos-hpc-provenance"
+
+_KEYGEN: Final = "/usr/bin/ssh-keygen"
+_SIGNATURE_LIMIT: Final = 16 * 1024
+_SIGNERS_LIMIT: Final = 256 * 1024
+_SECONDS: Final = 120
+_SEALS: Final = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSignature:
+    """A signature that verified: its file's suffix and the principal the allowed signers give its key."""
+
+    suffix: str
+    principal: str
+
+
+def sealed_copy(name: str, data: bytes = b"", source: int | None = None) -> int:
+    """A memory file with ``data`` and then the rest of ``source``, which nobody can change; closed by the
+    caller.
+    """
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(data)
+            while source is not None and (chunk := os.read(source, 1 << 20)):
+                file.write(chunk)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def verify_signatures(
+    message: int, path: Path, *, namespace: str, allowed_signers: Path, trust: Trust = HOST_TRUST
+) -> tuple[VerifiedSignature, ...]:
+    """Who signed the sealed bytes ``message``, by the signatures beside ``path``. Raises Refusal
+    ``signature_*``.
+    """
+    signers = read_input(allowed_signers, what="the allowed signers", size_limit=_SIGNERS_LIMIT, trust=trust)
+    verified: list[VerifiedSignature] = []
+    for suffix in SUFFIXES:
+        signature = _beside(path, suffix, trust)
+        if signature is not None:
+            principal = _verify(message, signature, signers, f"{path.name}{suffix}", namespace)
+            verified.append(VerifiedSignature(suffix, principal))
+    if not verified:
+        raise refusal(
+            "signature_missing",
+            found=f"neither {' nor '.join(path.name + suffix for suffix in SUFFIXES)} in {path.parent}",
+            wanted="at least one signature",
+        )
+    return tuple(verified)
+
+
+def _beside(path: Path, suffix: str, trust: Trust) -> bytes | None:
+    beside = path.with_name(path.name + suffix)
+    try:
+        return read_input(beside, what="a signature", size_limit=_SIGNATURE_LIMIT, trust=trust)
+    except Refusal as error:
+        if error.code == "input_missing":
+            return None
+        raise
+
+
+def _verify(message: int, signature: bytes, signers: bytes, name: str, namespace: str) -> str:
+    copies = [sealed_copy("signature", signature), sealed_copy("signers", signers)]
+    try:
+        signature_path, signers_path = (f"/proc/self/fd/{descriptor}" for descriptor in copies)
+        found = _keygen(["find-principals", "-s", signature_path, "-f", signers_path], copies, None)
+        principals = [line.strip() for line in found.stdout.splitlines() if line.strip()]
+        if found.returncode != 0 or not principals:
+            raise refusal(
+                "signature_signer_unknown",
+                found=f"{name}: {_words(found)}",
+                wanted=f"a key of the allowed signers, for the namespace {namespace}, within its window",
+            )
+        said = ""
+        for principal in principals:
+            arguments = ["verify", "-f", signers_path, "-I", principal, "-n", namespace, "-s", signature_path]
+            outcome = _keygen(arguments, copies, message)
+            if outcome.returncode == 0:
+                return principal
+            said = _words(outcome)
+        raise refusal(
+            "signature_invalid", found=f"{name}: {said}", wanted=f"a good signature for {namespace}"
+        )
+    finally:
+        for descriptor in copies:
+            os.close(descriptor)
+
+
+def _keygen(
+    arguments: list[str], inherit: list[int], message: int | None
+) -> subprocess.CompletedProcess[str]:
+    if message is not None:
+        os.lseek(message, 0, os.SEEK_SET)
+    try:
+        return subprocess.run(
+            [_KEYGEN, "-Y", *arguments],
+            stdin=subprocess.DEVNULL if message is None else message,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            pass_fds=inherit,
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise refusal(
+            "signature_tool_missing", found=f"{_KEYGEN}: {error}", wanted="ssh-keygen of OpenSSH"
+        ) from error
+
+
+def _words(outcome: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in (outcome.stderr + "\n" + outcome.stdout).splitlines() if line.strip()]
+    text = "; ".join(lines)[:300] or f"ssh-keygen ended with {outcome.returncode}"
+    return "".join(character if character.isprintable() else "?" for character in text)
