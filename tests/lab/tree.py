@@ -68,6 +68,7 @@ def ensure_tree(say: Callable[[str], None] = lambda line: None, *, rebuild: bool
     require()
     with _build_lock(wait=True):
         if rebuild and tree.folder.exists():
+            _refuse_if_used(tree)
             disk.remove_folder(tree.folder)
         if not tree.root.is_dir():
             say("building the host tree (about a minute, once)")
@@ -144,6 +145,14 @@ def _sweep(root: Path) -> None:
     for folder in ("var/lib/apt/lists", "tmp", "var/tmp"):
         for path in (root / folder).iterdir():
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def _refuse_if_used(tree: HostTree) -> None:
+    users = [record.name for record in Registry().records() if record.tree == tree.root]
+    if users:
+        raise LabError(
+            f"{tree.folder} is in use by {', '.join(users)}: end them first (down, kill or reclaim)"
+        )
 
 
 def _forget_old_trees(fresh: HostTree) -> None:
