@@ -1,0 +1,72 @@
+"""Choosing among the releases a host retains: by record and seal only, never by name order or time (B6)."""
+
+from collections.abc import Sequence
+
+from installer.domain.refusal import USAGE, VERIFICATION_FAILED, Refusal
+
+
+def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | None) -> str:
+    """The release a phase works on: the one asked for, the archive's (``offered``), or the only sealed one.
+
+    Raises Refusal ``release_absent`` (exit 4) or ``release_ambiguous`` (exit 2).
+    """
+    wanted = asked or offered
+    if wanted is not None:
+        if wanted not in sealed:
+            raise Refusal(
+                "release_absent",
+                found=f"release {wanted} is not installed; installed: {', '.join(sealed) or 'none'}",
+                wanted="an installed, sealed release",
+                remedy="Run `install` with that release's archive first.",
+                exit_code=VERIFICATION_FAILED,
+            )
+        return wanted
+    if len(sealed) == 1:
+        return sealed[0]
+    found = f"{len(sealed)} installed releases: {', '.join(sealed)}" if sealed else "no installed release"
+    raise Refusal(
+        "release_ambiguous",
+        found=found,
+        wanted="one release to work on",
+        remedy="Run install.sh of its archive, or name it with --release."
+        if sealed
+        else "Run `install` first.",
+        exit_code=USAGE,
+    )
+
+
+def rollback_target(
+    sealed: Sequence[str], *, component: str, asked: str | None, current: str | None, previous: str | None
+) -> str:
+    """The release ``rollback`` returns to: the one asked for, or the last good one before the current.
+
+    Raises Refusal ``rollback_nothing`` (exit 2) or ``release_absent`` (exit 4).
+    """
+    target = asked or previous
+    if target is None or target == current:
+        raise Refusal(
+            "rollback_nothing",
+            found=f"component {component} has no earlier good release than {current}",
+            wanted="a retained release that was active before",
+            remedy="Name a retained one with --to; `status` lists them.",
+            exit_code=USAGE,
+        )
+    return choose_release(sealed, asked=target, offered=None)
+
+
+def refuse_unreadable_journal(
+    *, component: str, release: str, reads: Sequence[int], on_disk: int | None
+) -> None:
+    """Refuse a release that cannot read the component's journal on disk, before anything stops (B32, row 36).
+
+    ``on_disk`` None is a journal proven absent: any release may start a new one.
+    """
+    if on_disk is None or on_disk in reads:
+        return
+    raise Refusal(
+        "journal_schema_unreadable",
+        found=f"{component}'s journal has schema {on_disk}; {release} reads {', '.join(map(str, reads))}",
+        wanted="a release that reads the journal on disk",
+        remedy="Choose a release that does. Rollback never migrates data back.",
+        exit_code=VERIFICATION_FAILED,
+    )

@@ -1,0 +1,66 @@
+"""``python -m installer.schemas [--check]``: keeps ``profiles/`` equal to the schemas shipped with the
+installer.
+
+Writes ``profiles/profile.schema.json`` and the tables in ``profiles/README.md``; with ``--check`` only
+compares.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from installer.host.yaml_input import load_schema
+
+PROFILES = Path(__file__).resolve().parents[2] / "profiles"
+_BEGIN, _END = "<!-- begin {name} -->", "<!-- end {name} -->"
+_NAMES = ("profile", "site-config", "evidence")
+
+
+def table(name: str) -> str:
+    """The schema ``name`` as a Markdown table."""
+    rows = ["| key | | meaning |", "|---|---|---|", *_rows(load_schema(f"{name}.schema.json"), "")]
+    return "\n".join(rows)
+
+
+def document(text: str) -> str:
+    """``text`` with every marked table written anew. Raises ValueError for a missing mark."""
+    for name in _NAMES:
+        begin, end = _BEGIN.format(name=name), _END.format(name=name)
+        before, after = text.index(begin) + len(begin), text.index(end)
+        text = f"{text[:before]}\n{table(name)}\n{text[after:]}"
+    return text
+
+
+def _rows(schema: dict[str, object], prefix: str) -> Iterator[str]:
+    properties, required = schema["properties"], schema["required"]
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        raise TypeError("not an object's schema")
+    for key, entry in properties.items():
+        name = f"{prefix}{key}"
+        if "properties" in entry:
+            yield from _rows(entry, f"{name}.")
+            continue
+        need = "" if key in required else "optional"
+        yield f"| `{name}` | {need} | {entry['description']} |"
+        items = entry.get("items", {})
+        if "properties" in items:
+            yield from _rows(items, f"{name}[].")
+
+
+def main(arguments: list[str]) -> int:
+    """Write, or compare with ``--check``; 1 when something differs."""
+    shipped = (Path(__file__).parent / "profile.schema.json").read_text("utf-8")
+    readme = (PROFILES / "README.md").read_text("utf-8")
+    wanted = {PROFILES / "profile.schema.json": shipped, PROFILES / "README.md": document(readme)}
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text]
+    if "--check" not in arguments:
+        for path in stale:
+            path.write_text(wanted[path], "utf-8")
+        return 0
+    for path in stale:
+        sys.stderr.write(f"{path.name} is not what the schemas say; run: python -m installer.schemas\n")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
