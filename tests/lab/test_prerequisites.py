@@ -81,3 +81,18 @@ def test_a_policy_of_the_machines_own_is_kept(monkeypatch: pytest.MonkeyPatch, t
     policy.write_text(POLICY_TEXT)
     remove_stale_policy()
     assert not policy.exists()
+
+
+@pytest.mark.parametrize("verb", ["build", "reclaim"])
+def test_lab_off_lets_the_steps_before_the_tests_pass(verb: str) -> None:
+    env = {**os.environ, "LAB": "off", "PATH": "/nowhere"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.lab", verb],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "LAB=off" in done.stderr
