@@ -81,6 +81,23 @@ def verify_signatures(
     return tuple(verified)
 
 
+def verify_one(
+    message: bytes, signature: Path, *, namespace: str, allowed_signers: Path, trust: Trust
+) -> str:
+    """The principal who signed ``message`` with the one signature file ``signature``. Raises Refusal
+    ``signature_*``.
+    """
+    signers = read_input(allowed_signers, what="the allowed signers", size_limit=_SIGNERS_LIMIT, trust=trust)
+    data = _beside(signature, "", trust)
+    if data is None:
+        raise refusal("signature_missing", found=f"no {signature}", wanted="a signature")
+    copy = sealed_copy("message", message)
+    try:
+        return _verify(copy, data, signers, signature.name, namespace)
+    finally:
+        os.close(copy)
+
+
 def _beside(path: Path, suffix: str, trust: Trust) -> bytes | None:
     beside = path.with_name(path.name + suffix)
     try:
