@@ -6,7 +6,8 @@ Honoured with a laboratory profile alone (X8). The points of a switch are ``afte
 ``after-record``
 in the scopes ``activate`` and ``rollback``; ``recover/before-<step>`` and ``recover/after-<step>`` for each
 step of a way
-back; in ``install`` those of ``installer.bootstrap.environment`` and ``.seal``, ``before-seal`` and
+back, as ``activate/before-<step>`` and ``after-<step>`` for each of the way there; in ``install`` those of
+``installer.bootstrap.environment`` and ``.seal``, ``before-seal`` and
 ``after-seal``.
 """
 
@@ -28,8 +29,10 @@ def checkpoints(wanted: str, *, laboratory: bool) -> Callable[[str], Checkpoint]
     """The port of each scope. Raises Refusal ``checkpoint_refused`` outside a laboratory."""
     if not wanted:
         return lambda _scope: no_checkpoint
-    point, _, manner = wanted.partition(":")
-    if not laboratory or manner not in {"", "kill", "raise"} or "/" not in point:
+    point, _, manner = wanted.rpartition(":")
+    if manner not in {"kill", "raise"}:
+        point, manner = wanted, "kill"
+    if not laboratory or "/" not in point:
         raise Refusal(
             "checkpoint_refused",
             found=f"{VARIABLE} is set" if not laboratory else f"{VARIABLE} is not scope/point[:kill|raise]",

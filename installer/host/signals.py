@@ -49,6 +49,11 @@ class Signals:
         finally:
             self._shields -= 1
 
+    def raise_received(self) -> None:
+        """Leave now if a signal came while shielded."""
+        if self.received is not None:
+            raise InterruptedRunError(self.received)
+
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         first = self.received is None
         self.received = self.received or signum

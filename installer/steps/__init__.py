@@ -1,0 +1,1 @@
+"""Steps that change the host: each planned as data in ``installer.domain.plan``, done and taken back here."""
