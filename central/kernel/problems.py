@@ -234,7 +234,7 @@ LENGTH_REQUIRED = _spec(
     "length_required",
     411,
     "The length is missing",
-    "The request has a body of unknown length.",
+    "The request has a chunked body, whose length is not known beforehand.",
     "Send Content-Length.",
 )
 BODY_TOO_LARGE = _spec(

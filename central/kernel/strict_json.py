@@ -46,6 +46,9 @@ class JsonLimits:
     digits: int = 32
 
 
+DEFAULT_LIMITS = JsonLimits()
+
+
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _LEAF = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
@@ -54,7 +57,7 @@ _PATH = re.compile(r" - at `(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `(.*)`")
 
 
-def decode(body: bytes, type_: type[T], *, limits: JsonLimits = JsonLimits()) -> T:
+def decode(body: bytes, type_: type[T], *, limits: JsonLimits = DEFAULT_LIMITS) -> T:
     """Return ``body`` as ``type_``, or raise the ``Problem`` of the first rule it breaks."""
     try:
         body.decode("utf-8")
