@@ -17,7 +17,7 @@ from jwt import PyJWK, PyJWTError
 
 from central.kernel.errors import Unavailable
 
-ISSUER_UNAVAILABLE: Final = "issuer_unavailable"
+ISSUER_UNAVAILABLE: Final = "unavailable"
 _ALGORITHM_OF: Final = {"RSA": "RS256", "EC": "ES256"}
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 

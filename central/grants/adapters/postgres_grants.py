@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
 from central.grants.application.ports import GrantUnknown
@@ -11,8 +10,6 @@ from central.grants.domain.grant import GRANT_LIMITS, Grant, Scope
 from central.kernel.database import Database, Transaction
 from central.kernel.queries import load_queries
 from central.kernel.times import stored_instant
-
-CHANNEL: Final = "pharos_site_grants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,6 @@ class PostgresGrants:
             row = tx.maybe(GrantRow, self._queries["grant_by_id"], {"grant_id": grant_id})
             if row is None:
                 raise GrantUnknown
-            tx.execute(self._queries["notify_revoked"], {"site": row.site})
             return row.grant()
 
         return self._database.run(work, repeatable=True)

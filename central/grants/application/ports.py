@@ -32,5 +32,5 @@ class Grants(Protocol):
         ...
 
     def revoke(self, grant_id: UUID, now: datetime) -> Grant:
-        """The grant, revoked; its parked polls end. Raises `GrantUnknown`."""
+        """The grant, revoked from now on. Raises `GrantUnknown`."""
         ...

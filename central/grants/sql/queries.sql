@@ -33,7 +33,3 @@ UPDATE site_grants.grants SET revoked_at = %(now)s WHERE grant_id = %(grant_id)s
 UPDATE site_grants.grants
    SET last_used_at = %(now)s
  WHERE grant_id = %(grant_id)s AND (last_used_at IS NULL OR last_used_at <= %(now)s - %(resolution)s::interval);
-
--- name: notify_revoked
--- Wakes the Site's parked polls, which then ask for their grant again.
-SELECT pg_notify('pharos_site_grants', %(site)s);

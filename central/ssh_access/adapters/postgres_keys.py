@@ -1,8 +1,8 @@
 """`MemberKeys` in PostgreSQL: keys, feeds and receipts in one transaction (X7).
 
-A key's versions in the aggregate store hold what its member asked for; its row also holds what the Site said, so
-that a report of 500 results is three statements and not 500 decisions. `pg_notify` is said for changes only, never
-for reports (O4).
+A key's versions in the aggregate store hold what its member asked for; its row also holds what the Site said,
+so that a report of 500 results is three statements and not 500 decisions. `pg_notify` is said for changes
+only, never for reports (O4).
 """
 
 from collections.abc import Callable, Sequence
@@ -158,7 +158,7 @@ class PostgresMemberKeys:
         results: Sequence[SiteResult],
         decide: Callable[[MemberKey, Result], tuple[Receipt, MemberKey]],
     ) -> tuple[list[Receipt], list[MemberKey]]:
-        """Two reads whatever the number of results; a key met twice is decided on as the first one left it."""
+        """Two reads whatever the number of results; a key met twice is decided on as left by the first."""
         key_ids = sorted({entry.key_id for entry in results})
         rows = tx.all(KeyRow, self._queries["reported_keys"], {"key_ids": key_ids, "site": site})
         keys = {row.key_id: row.key() for row in rows}
@@ -207,5 +207,5 @@ def _store(command: Command) -> StoreCommand:
 
 
 def _unreachable(_tx: Transaction, _stored: Stored | None) -> Decision:
-    """Stands where a receipt is known to exist: the store compares the command with it and decides nothing."""
+    """Stands where a receipt is known to exist: the store compares the command with it, no more."""
     raise CorruptState("a receipt is gone")

@@ -1,4 +1,4 @@
-"""Rows of `ssh_access` as domain values. A row that contradicts itself is `CorruptState`, never repaired (P7)."""
+"""Rows of `ssh_access` as domain values. A row at odds with itself is `CorruptState` (P7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def reported_params(keys: Sequence[MemberKey]) -> dict[str, object]:
 
 
 class Wish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The snapshot kept of each version: what a member asked for. What the Site said of it stands in the row."""
+    """The snapshot of a version: what a member asked for. What the Site said of it stands in the row."""
 
     schema: int
     member: str

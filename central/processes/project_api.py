@@ -1,0 +1,98 @@
+"""The member API: members' browsers and command lines, bearers of the platform's OIDC issuer (E6)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from central.identity.claims import Expected
+from central.identity.issuer import HttpDocuments, IssuerKeys
+from central.identity.member_caller import MemberCaller
+from central.identity.verifier import TokenVerifier
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.http import HttpLimits, create_app
+from central.kernel.migrations import require_schema
+from central.kernel.observability import Metrics, configure_logging
+from central.kernel.serving import Service, serve
+from central.kernel.times import utc_now
+from central.processes.options import database_options, serving_options
+from central.processes.schema import CONTEXTS
+from central.settings import Settings
+from central.ssh_access.adapters.development_accounts import DevelopmentAccounts
+from central.ssh_access.adapters.postgres_keys import PostgresMemberKeys
+from central.ssh_access.adapters.unconnected_accounts import UnconnectedAccounts
+from central.ssh_access.application.add_key import AddKey
+from central.ssh_access.application.list_keys import ListKeys
+from central.ssh_access.application.ports import MemberAccounts
+from central.ssh_access.application.remove_key import RemoveKey
+from central.ssh_access.domain.member_key import MemberId
+from central.ssh_access.entrypoints.member_routes import MemberRoutes
+from central.ssh_access.entrypoints.wire import ADD_BYTES_MAX
+
+NAME: Final = "member-api"
+THREADS: Final = 16
+CONNECTIONS: Final = 8
+
+
+class StartRefused(Exception):
+    """What the settings ask for must not run; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectApi:
+    """Builds the service of one worker."""
+
+    settings: Settings
+
+    def __call__(self) -> Service:
+        """Opens the pool of this worker. The issuer is asked when the first token comes."""
+        database = Database(database_options(self.settings, NAME, CONNECTIONS))
+        database.open()
+        app = create_app(
+            NAME,
+            metrics=Metrics(NAME),
+            ready=database.check_ready,
+            limits=HttpLimits(body_bytes=ADD_BYTES_MAX),
+        )
+        keys = PostgresMemberKeys(database)
+        caller = MemberCaller(_verifier(self.settings), utc_now)
+        routes = MemberRoutes(
+            member=lambda: MemberId(caller()),
+            add_key=AddKey(_accounts(self.settings), keys),
+            list_keys=ListKeys(keys),
+            remove_key=RemoveKey(keys),
+            clock=utc_now,
+        )
+        app.register_blueprint(routes.blueprint())
+        return Service(app=app, stopping=_nothing_parked, close=database.close)
+
+
+def run(settings: Settings) -> int:
+    """Checks settings and schema, then serves until stopped; the exit code. Raises `StartRefused`."""
+    configure_logging(NAME, level=settings.log_level)
+    if settings.environment == "production" and settings.development_accounts is not None:
+        raise StartRefused(
+            "PHAROS_DEVELOPMENT_ACCOUNTS is set in production: a file would decide whose keys go where; "
+            "unset it"
+        )
+    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
+        require_schema(database, CONTEXTS)
+    return serve(ProjectApi(settings), serving_options(settings, THREADS))
+
+
+def _verifier(settings: Settings) -> TokenVerifier:
+    if settings.oidc is None:
+        raise StartRefused("the member API needs PHAROS_OIDC_ISSUER and PHAROS_OIDC_AUDIENCE")
+    oidc = settings.oidc
+    documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
+    return TokenVerifier(Expected(oidc.issuer, oidc.audience), IssuerKeys(oidc.issuer, documents))
+
+
+def _accounts(settings: Settings) -> MemberAccounts:
+    if settings.development_accounts is None:
+        return UnconnectedAccounts()
+    accounts = DevelopmentAccounts(settings.development_accounts)
+    accounts.announce()
+    return accounts
+
+
+def _nothing_parked() -> None:
+    """No call of this API waits."""

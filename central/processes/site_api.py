@@ -1,0 +1,73 @@
+"""The Site API: its own HTTPS origin for Sites' agents, bearers of grants only (I18, E3, X13)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from central.grants.adapters.postgres_grants import PostgresGrants
+from central.grants.application.authenticate import Authenticate
+from central.grants.entrypoints.site_caller import SiteCaller
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.http import HttpLimits, create_app
+from central.kernel.migrations import require_schema
+from central.kernel.notifications import Waiters
+from central.kernel.observability import Metrics, configure_logging
+from central.kernel.serving import Service, ServingOptions, serve, site_api_threads
+from central.kernel.times import utc_now
+from central.processes.options import database_options, serving_options
+from central.processes.schema import CONTEXTS
+from central.settings import Settings
+from central.ssh_access.adapters.postgres_keys import CHANNEL, PostgresMemberKeys
+from central.ssh_access.application.list_changes import ListChanges
+from central.ssh_access.application.record_results import RecordResults
+from central.ssh_access.entrypoints.site_routes import SiteRoutes
+from central.ssh_access.entrypoints.wire import REPORT_BYTES_MAX
+
+NAME: Final = "site-api"
+CONNECTIONS: Final = 8
+"""Enough for the 16 threads that do not wait; a parked poll holds none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteApi:
+    """Builds the service of one worker."""
+
+    settings: Settings
+
+    def __call__(self) -> Service:
+        """Opens the pool and the LISTEN connection of this worker."""
+        database = Database(database_options(self.settings, NAME, CONNECTIONS))
+        database.open()
+        waiters = Waiters(self.settings.database_direct_url, [CHANNEL])
+        waiters.start()
+        app = create_app(
+            NAME,
+            metrics=Metrics(NAME),
+            ready=database.check_ready,
+            limits=HttpLimits(body_bytes=REPORT_BYTES_MAX),
+        )
+        keys = PostgresMemberKeys(database)
+        routes = SiteRoutes(
+            caller=SiteCaller(Authenticate(PostgresGrants(database)), utc_now),
+            list_changes=ListChanges(keys),
+            record_results=RecordResults(keys),
+            waiters=waiters,
+            channel=CHANNEL,
+            clock=utc_now,
+        )
+        app.register_blueprint(routes.blueprint())
+
+        def close() -> None:
+            waiters.close()
+            database.close()
+
+        return Service(app=app, stopping=waiters.stop, close=close)
+
+
+def run(settings: Settings) -> int:
+    """Checks the schema, then serves until stopped; the exit code."""
+    configure_logging(NAME, level=settings.log_level)
+    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
+        require_schema(database, CONTEXTS)
+    threads = site_api_threads(len(settings.sites), settings.pollers)
+    options: ServingOptions = serving_options(settings, threads)
+    return serve(SiteApi(settings), options)
