@@ -48,7 +48,7 @@ def sbom(
 def provenance(
     archive_name: str, archive_sha256: str, wheels: Sequence[Wheel], source: Source, version: str
 ) -> bytes:
-    """in-toto: the archive is the subject; the revision and every wheel that was fetched are its materials."""
+    """in-toto: the archive is the subject; the revision and every wheel that was fetched are materials."""
     materials: list[dict[str, object]] = [{"name": "source", "digest": {"gitCommit": source.revision}}]
     materials += [
         {"name": wheel.path.name, "digest": {"sha256": wheel.sha256}}

@@ -61,6 +61,11 @@ class Component:
     journal_schemas: JournalSchemas
     contracts: tuple[str, ...]
 
+    @property
+    def unit_template(self) -> str:
+        """Where the archive holds the template of ``unit``."""
+        return f"units/{self.unit}.j2"
+
 
 @dataclass(frozen=True, slots=True)
 class Override:
@@ -269,7 +274,7 @@ def _refuse_inconsistent(manifest: Manifest) -> None:
         raise ManifestError("manifest.files: not sorted by path")
     named = [("controller", manifest.controller_requirements)]
     for component in manifest.components.values():
-        named += [(component.name, component.requirements), (component.name, f"units/{component.unit}")]
+        named += [(component.name, component.requirements), (component.name, component.unit_template)]
         if component.journal_schemas.writes not in component.journal_schemas.reads:
             raise ManifestError(f"{component.name}: writes a journal schema that it does not read")
         unknown = sorted(set(component.contracts) - manifest.contracts.keys())
