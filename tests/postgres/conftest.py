@@ -20,8 +20,8 @@ import pytest
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.embedded_postgres import EmbeddedPostgres, EmbeddedUrls, wheel_bin_dir
 from central.kernel.migrations import migrate, set_role_password
+from central.processes.schema import CONTEXTS
 
-_ROOT = Path(__file__).parents[2]
 ROLES = ("pharos_site_api", "pharos_member_api", "pharos_operator")
 
 
@@ -41,12 +41,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.postgres)
-
-
-def contexts() -> tuple[str, ...]:
-    """The packages of central that have migrations."""
-    folders = sorted((_ROOT / "central").glob("*/sql/migrations"))
-    return tuple(f"central.{folder.parents[1].name}" for folder in folders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +89,7 @@ def pg_server() -> Iterator[PgServer]:
 @pytest.fixture(scope="session")
 def template(pg_server: PgServer) -> str:
     """A database with every context's schema."""
-    return pg_server.template("template_all", contexts())
+    return pg_server.template("template_all", CONTEXTS)
 
 
 @pytest.fixture(scope="session")
