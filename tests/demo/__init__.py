@@ -1,1 +1,1 @@
-"""The main job, shown: ``make demo`` walks the road of the journeys and tells what happens and how long it takes."""
+"""The main job, shown: ``make demo`` walks the road of the journeys and tells what happens and how fast."""
