@@ -38,7 +38,8 @@ _SMOKE: Final = (
     "found = entry_points(group='console_scripts', name=sys.argv[1]) or sys.exit('no such script'); "
     "[entry.load() for entry in found]"
 )
-_WORDS: Final = 1500
+_WORDS: Final = 600
+_LINES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,11 @@ def build_environment(
         _build(spec, archive, spec.scratch / pip / "pip", checkpoint)
         shutil.rmtree(spec.scratch)
     except OSError as error:
+        _forget(spec)
         raise refusal("storage_failed", found=f"{spec.path}: {error}", wanted="an environment") from error
+    except BaseException:
+        _forget(spec)
+        raise
 
 
 def _build(spec: EnvironmentSpec, archive: VerifiedArchive, pip: Path, checkpoint: Checkpoint) -> None:
@@ -125,6 +130,12 @@ def _build(spec: EnvironmentSpec, archive: VerifiedArchive, pip: Path, checkpoin
 
 
 _PIP_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--quiet")
+
+
+def _forget(spec: EnvironmentSpec) -> None:
+    """Give the space back after a failure; what cannot be removed has no seal and is removed by the next run."""
+    for folder in (spec.scratch, spec.path):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _accept(outcome: subprocess.CompletedProcess[str], overrides: Iterable[Override]) -> None:
@@ -184,8 +195,7 @@ def _environment(scratch: Path) -> dict[str, str]:
 
 
 def _failed(code: str, name: str, outcome: subprocess.CompletedProcess[str]) -> Refusal:
-    words = " | ".join(
-        line.strip() for line in (outcome.stdout + outcome.stderr).splitlines() if line.strip()
-    )
-    text = "".join(character if character.isprintable() else "?" for character in words[-_WORDS:])
+    lines = [line.strip() for line in (outcome.stdout + outcome.stderr).splitlines() if line.strip()]
+    words = " | ".join(lines[-_LINES:])[-_WORDS:]
+    text = "".join(character if character.isprintable() else "?" for character in words)
     return refusal(code, found=f"{name} ended with {outcome.returncode}: {text}", wanted="it to succeed")
