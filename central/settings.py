@@ -1,10 +1,13 @@
-"""The one settings table of central (X6): ``SETTINGS`` is data; ``load_settings`` reads and checks it whole.
+"""The one settings table of central (X6): ``SETTINGS`` is data; ``load_settings`` reads and checks it
+whole.
 
 1. Every fault is found before any connection opens and all are told at once, by name, never by value (X5).
 2. An unknown ``PHAROS_`` or ``RESOURCE_PROVISIONING_`` name is a fault, except the service-link forms that
-   orchestrators inject (``*_SERVICE_HOST``, ``*_PORT*``): those are ignored and named in ``Settings.ignored``.
+   orchestrators inject (``*_SERVICE_HOST``, ``*_PORT*``): those are ignored and named in
+   ``Settings.ignored``.
 3. A group is set whole or not at all. An empty variable counts as not set.
-4. A secret comes from its variable or from the file its ``_FILE`` twin names (``private_files``), never both.
+4. A secret comes from its variable or from the file its ``_FILE`` twin names (``private_files``), never
+   both.
 5. A number is plain ASCII digits (D13). Development stand-ins are refused in production (X8).
 """
 
@@ -66,7 +69,9 @@ class Oidc:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One variable. ``default`` None: no default; ``required``: a process of ``processes`` cannot start without it."""
+    """One variable. ``default`` None: no default; ``required``: a process of ``processes`` cannot start
+    without it.
+    """
 
     name: str
     kind: str
@@ -186,7 +191,8 @@ SETTINGS: tuple[Setting, ...] = (
         _listen, frozenset({"member_api"}), "127.0.0.1:8444",
     ),
     Setting(
-        "PHAROS_TLS_CERTIFICATE", "file", "PEM certificate with its chain. Not set: plain HTTP behind a TLS proxy.",
+        "PHAROS_TLS_CERTIFICATE", "file",
+        "PEM certificate with its chain. Not set: plain HTTP behind a TLS proxy.",
         _file, _SERVERS, group="TLS",
     ),
     Setting(

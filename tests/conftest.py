@@ -1,4 +1,6 @@
-"""Rules of every test: no settings of the product leak in, units open no sockets, order is random by a printed seed."""
+"""Rules of every test: no settings of the product leak in, units open no sockets, order is random by a
+printed seed.
+"""
 
 import os
 import random

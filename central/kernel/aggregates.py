@@ -34,7 +34,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The latest version of an aggregate as it was saved: ``snapshot`` is canonical JSON, ``version`` from 1."""
+    """The latest version of an aggregate as it was saved: ``snapshot`` is canonical JSON, ``version`` from
+    1.
+    """
 
     kind: str
     id: UUID
@@ -44,7 +46,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a use case decided: the new snapshot (None: nothing changes) and the answer kept in the receipt."""
+    """What a use case decided: the new snapshot (None: no change) and the answer kept in the receipt."""
 
     snapshot: bytes | None
     answer: bytes = b""
@@ -65,8 +67,8 @@ class Receipt:
 Decide = Callable[[Transaction, Stored | None], Decision]
 """Decides from the saved state, and may run its context's own statements in the same transaction.
 
-It is run again as a whole after a conflict, so it touches nothing but the transaction. A ``Problem`` or any other
-exception it raises rolls everything back and leaves no receipt.
+It is run again as a whole after a conflict, so it touches nothing but the transaction. A ``Problem`` or any
+other exception it raises rolls everything back and leaves no receipt.
 """
 
 
@@ -78,7 +80,9 @@ class Aggregates:
         self._queries = load_queries("central.kernel", "aggregates.sql", schema=schema)
 
     def load(self, kind: str, aggregate_id: UUID) -> Stored | None:
-        """Return the latest version, None if it never existed; ``CorruptState`` if rows contradict each other."""
+        """Return the latest version, None if it never existed; ``CorruptState`` if rows contradict each
+        other.
+        """
         return self._database.run(lambda tx: self.load_in(tx, kind, aggregate_id), repeatable=True)
 
     def load_in(self, tx: Transaction, kind: str, aggregate_id: UUID) -> Stored | None:

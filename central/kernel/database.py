@@ -167,8 +167,9 @@ class Database:
     def run(self, work: Callable[[Transaction], T], *, repeatable: bool = False) -> T:
         """Run ``work`` in one transaction and return its value (rules 2 to 5).
 
-        ``work`` touches nothing outside the transaction, for it may run several times. ``repeatable`` promises
-        that running it again after an unknown commit is harmless: a read, or a command with a receipt.
+        ``work`` touches nothing outside the transaction, for it may run several times. ``repeatable``
+        promises that running it again after an unknown commit is harmless: a read, or a command with a
+        receipt.
         """
         replaced = False
         for attempt in range(1, self.options.attempts + 1):

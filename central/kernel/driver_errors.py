@@ -1,4 +1,6 @@
-"""What psycopg raises, as the kernel's own errors. A detail names the query and the SQLSTATE, never a value (X5)."""
+"""What psycopg raises, as the kernel's own errors. A detail names the query and the SQLSTATE, never a value
+(X5).
+"""
 
 import psycopg
 

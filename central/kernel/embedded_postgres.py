@@ -1,9 +1,11 @@
 """A PostgreSQL of our own for development, tests and the demo (X8), from the binaries alone.
 
-1. Everything lives below one folder, 0700: ``data``, ``socket``, ``password``, ``log``, and ``staged`` binaries if needed.
-2. Only the Unix socket listens unless ``port`` is given; then loopback TCP with SCRAM too. ``fsync`` stays on.
-3. PostgreSQL refuses to run as root, so a root caller runs it as an unprivileged uid; binaries that uid cannot
-   read (an environment below a private home) are copied into the folder first.
+1. Everything lives below one folder, 0700: ``data``, ``socket``, ``password``, ``log``, and ``staged``
+   binaries if needed.
+2. Only the Unix socket listens unless ``port`` is given; then loopback TCP with SCRAM too. ``fsync`` stays
+   on.
+3. PostgreSQL refuses to run as root, so a root caller runs it as an unprivileged uid; binaries that uid
+   cannot read (an environment below a private home) are copied into the folder first.
 4. The superuser's random password stands in ``password``, 0600, and nowhere else.
 """
 
@@ -51,7 +53,8 @@ class EmbeddedUrls:
     def url(self, role: str, password: str, database: str) -> str:
         """Return a libpq URL through the Unix socket."""
         host = quote(str(self.socket_folder), safe="")
-        return f"postgresql://{quote(role, safe='')}:{quote(password, safe='')}@/{database}?host={host}&port={self.port or SOCKET_PORT}"
+        login = f"{quote(role, safe='')}:{quote(password, safe='')}"
+        return f"postgresql://{login}@/{database}?host={host}&port={self.port or SOCKET_PORT}"
 
 
 def wheel_bin_dir() -> Path:
@@ -92,7 +95,7 @@ class EmbeddedPostgres:
         """Make the data folder the first time, start, wait until it answers, return where."""
         if len(os.fsencode(self._folder)) > _SOCKET_PATH_MAX:
             raise EmbeddedPostgresFailed(
-                f"the path of {self._folder} is too long for a Unix socket: choose one under {_SOCKET_PATH_MAX} bytes"
+                f"{self._folder} is too long a path for a Unix socket: choose one under {_SOCKET_PATH_MAX} bytes"
             )
         for name in ("", "socket", "log"):
             self._own_folder(self._folder / name)
@@ -162,19 +165,31 @@ class EmbeddedPostgres:
 
     def _run(self, argv: Sequence[str | Path]) -> "subprocess.CompletedProcess[bytes]":
         return subprocess.run(
-            argv, user=self._user, group=self._user, extra_groups=self._groups(), env=_ENVIRONMENT, cwd="/",
-            capture_output=True, stdin=subprocess.DEVNULL, timeout=_START_SECONDS,
-        )  # fmt: skip
+            argv,
+            user=self._user,
+            group=self._user,
+            extra_groups=self._groups(),
+            env=_ENVIRONMENT,
+            cwd="/",
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_START_SECONDS,
+        )
 
     def _groups(self) -> list[int] | None:
         return [] if self._user is not None else None
 
     def _initialise(self, bin_dir: Path) -> None:
         try:
-            done = self._run([
-                bin_dir / "initdb", "--pgdata", self._folder / "data", "--username", SUPERUSER, "--encoding=UTF8",
-                "--locale=C", "--auth=scram-sha-256", "--data-checksums", "--pwfile", self._folder / "password",
-            ])  # fmt: skip
+            done = self._run(
+                [
+                    bin_dir / "initdb",
+                    *("--pgdata", self._folder / "data"),
+                    *("--pwfile", self._folder / "password"),
+                    *("--username", SUPERUSER, "--auth=scram-sha-256"),
+                    *("--encoding=UTF8", "--locale=C", "--data-checksums"),
+                ]
+            )
         except PermissionError:
             raise EmbeddedPostgresFailed(
                 f"uid {self._user} cannot reach {self._folder}: choose a folder whose parents it may enter"
@@ -198,9 +213,17 @@ class EmbeddedPostgres:
             argv += ["-c", f"{name}={value}"]
         with self._log().open("ab") as log:
             self._process = subprocess.Popen(
-                argv, user=self._user, group=self._user, extra_groups=self._groups(), env=_ENVIRONMENT, cwd="/",
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+                argv,
+                user=self._user,
+                group=self._user,
+                extra_groups=self._groups(),
+                env=_ENVIRONMENT,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     def _log(self) -> Path:
         return self._folder / "log" / "postgresql.log"

@@ -19,7 +19,9 @@ class Unavailable(Exception):
 
 
 class CorruptState(Exception):
-    """Stored state contradicts itself (digest, version, id, a naive time). Refused, never repaired (P7, X2)."""
+    """Stored state contradicts itself (digest, version, id, a naive time). Refused, never repaired (P7,
+    X2).
+    """
 
 
 class InvalidTime(ValueError):

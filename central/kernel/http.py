@@ -1,8 +1,9 @@
 """The Flask application every HTTP process of central stands on (X4, X9; E08, E18, E19, G06).
 
-Views use ``bearer_token``, ``read_query``, ``read_json``, ``idempotency_key`` and ``answer``, in that order, and
-raise ``Problem``, ``Unavailable``, ``CorruptState`` or ``InvalidTime``; whatever they raise becomes a problem
-document. Before any view: path, route, ``Accept``, ``Content-Encoding`` (so that is refused before the credential).
+Views use ``bearer_token``, ``read_query``, ``read_json``, ``idempotency_key`` and ``answer``, in that
+order, and raise ``Problem``, ``Unavailable``, ``CorruptState`` or ``InvalidTime``; whatever they raise
+becomes a problem document. Before any view: path, route, ``Accept``, ``Content-Encoding`` (so that is
+refused before the credential).
 """
 
 import logging
@@ -70,9 +71,11 @@ def create_app(
     limits: HttpLimits = DEFAULT_HTTP_LIMITS,
     trusted_proxies: Collection[str] = (),
 ) -> Flask:
-    """Return the application with ``/healthz`` (the process alone), ``/readyz`` (calls ``ready``), ``/metrics``.
+    """Return the application with ``/healthz`` (the process alone), ``/readyz`` (calls ``ready``),
+    ``/metrics``.
 
-    ``ready`` raises ``Unavailable`` while the process cannot work. Add blueprints to it; no rule ends in a slash.
+    ``ready`` raises ``Unavailable`` while the process cannot work. Add blueprints to it; no rule ends in a
+    slash.
     """
     app = Flask(name, static_folder=None, template_folder=None)
     app.config.update(MAX_CONTENT_LENGTH=limits.body_bytes, PROVIDE_AUTOMATIC_OPTIONS=False)
@@ -114,7 +117,7 @@ def create_app(
 
 
 class _Observed:
-    """Gives each request its id, counts it, and logs its one line: never the query, never a header's value."""
+    """Gives each request its id, counts it, and logs its one line, never the query or a header."""
 
     def __init__(self, inner: "WSGIApplication", metrics: Metrics, trusted_proxies: Collection[str]) -> None:
         self._inner = inner
@@ -219,7 +222,9 @@ class Query:
 
 
 def read_query(*names: str) -> Query:
-    """Return the query; 400 if it holds a parameter outside ``names`` or one twice. Authenticate first (E18)."""
+    """Return the query; 400 if it holds a parameter outside ``names`` or one twice. Authenticate first
+    (E18).
+    """
     given: dict[str, str] = {}
     for name, values in request.args.lists():
         if name not in names:
@@ -241,7 +246,9 @@ def bearer_token() -> str:
 
 
 def idempotency_key() -> UUID:
-    """Return the ``Idempotency-Key`` header, a UUID in its dashed form; 400 ``request_malformed`` otherwise."""
+    """Return the ``Idempotency-Key`` header, a UUID in its dashed form; 400 ``request_malformed``
+    otherwise.
+    """
     text = request.headers.get("Idempotency-Key", "")
     try:
         key = UUID(text)

@@ -35,7 +35,7 @@ def check_path(environ: Environ, *, path_length: int, query_length: int) -> None
 
 
 def peer_address(environ: Environ, trusted_proxies: Collection[str]) -> str:
-    """Return who asks: the connected peer, or what a configured proxy says (never anyone else's word, G06)."""
+    """Return who asks: the connected peer, or what a configured proxy says, nobody else's word (G06)."""
     peer = str(environ.get("REMOTE_ADDR") or "")
     if peer not in trusted_proxies:
         return peer

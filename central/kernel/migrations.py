@@ -65,7 +65,9 @@ class Migration:
 
 
 def find_migrations(packages: Sequence[str]) -> list[Migration]:
-    """Return the files of the kernel and of ``packages`` in order; ``MigrationRefused`` for a gap or a bad name."""
+    """Return the files of the kernel and of ``packages`` in order; ``MigrationRefused`` for a gap or a bad
+    name.
+    """
     found: list[Migration] = []
     for package in (KERNEL, *(name for name in packages if name != KERNEL)):
         numbered: dict[int, Migration] = {}
@@ -90,7 +92,9 @@ def find_migrations(packages: Sequence[str]) -> list[Migration]:
 
 
 def compare(files: Sequence[Migration], applied: Sequence[Applied]) -> list[Migration]:
-    """Return the files not applied yet; ``MigrationRefused`` if what is applied is not what this code knows (rule 4)."""
+    """Return the files not applied yet; ``MigrationRefused`` if what is applied is not what this code knows
+    (rule 4).
+    """
     known = {(file.package, file.number): file for file in files}
     packages = {file.package for file in files}
     for row in applied:
@@ -112,8 +116,8 @@ def migrate(
 ) -> list[str]:
     """Apply what is missing, in order of packages and numbers; return the titles of what was applied.
 
-    ``direct_url`` logs in as a role that may make roles and schemas (a superuser, or the database's owner with
-    CREATEROLE) and reaches PostgreSQL itself, not a pooler (O4).
+    ``direct_url`` logs in as a role that may make roles and schemas (a superuser, or the database's owner
+    with CREATEROLE) and reaches PostgreSQL itself, not a pooler (O4).
     """
     files = find_migrations(packages)
     queries = load_queries(KERNEL, "migrations.sql")
@@ -131,12 +135,15 @@ def migrate(
             return [_apply(connection, file, queries.__getitem__) for file in missing if file.phase in phases]
     except psycopg.Error as error:
         raise MigrationRefused(
-            f"the database refused ({error.sqlstate or type(error).__name__}): {error.diag.message_primary or error}"
+            f"the database refused ({error.sqlstate or type(error).__name__}): "
+            f"{error.diag.message_primary or error}"
         ) from None
 
 
 def require_schema(database: Database, packages: Sequence[str]) -> None:
-    """Refuse a start on a missing, altered or too new schema (rule 4); ``DatabaseUnavailable`` if unreadable."""
+    """Refuse a start on a missing, altered or too new schema (rule 4); ``DatabaseUnavailable`` if
+    unreadable.
+    """
     queries = load_queries(KERNEL, "migrations.sql")
     files = find_migrations(packages)
     made = database.run(lambda tx: tx.one(_Made, queries["ledger_exists"]), repeatable=True)
@@ -144,7 +151,7 @@ def require_schema(database: Database, packages: Sequence[str]) -> None:
     missing = [file.title for file in compare(files, rows) if file.phase == "pre"]
     if missing:
         raise MigrationRefused(
-            f"the schema lacks {', '.join(missing)}: run `pharos-central migrate` with the owner's URL, then start"
+            f"the schema lacks {', '.join(missing)}: run `pharos-central migrate` as the owner, then start"
         )
 
 

@@ -1,8 +1,8 @@
 """One structured line an event, ids that follow a request, and metrics with bounded labels (X9).
 
 A line is one JSON object: ``time``, ``level``, ``process``, ``event``, what is ``bound`` (``requestId``,
-``commandId``) and the event's own fields. A field whose name speaks of a secret is redacted (X5). Under systemd
-(``JOURNAL_STREAM``) each line starts with its syslog priority, which the journal takes off again.
+``commandId``) and the event's own fields. A field whose name speaks of a secret is redacted (X5). Under
+systemd (``JOURNAL_STREAM``) each line starts with its syslog priority, which the journal takes off again.
 """
 
 import logging
@@ -74,7 +74,9 @@ def event(
     error: BaseException | None = None,
     **fields: object,
 ) -> None:
-    """Log the event ``name`` (lower snake case) with ``fields`` (JSON values) and, where given, a traceback."""
+    """Log the event ``name`` (lower snake case) with ``fields`` (JSON values) and, where given, a
+    traceback.
+    """
     logger.log(level, "%s", name, extra={"pharos_fields": fields}, exc_info=error)
 
 

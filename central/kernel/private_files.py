@@ -1,4 +1,6 @@
-"""Secrets in files: systemd credentials (0440 with an ACL), mounted secrets, an administrator's 0600 file (X5)."""
+"""Secrets in files: systemd credentials (0440 with an ACL), mounted secrets, an administrator's 0600 file
+(X5).
+"""
 
 import os
 import stat
@@ -8,7 +10,9 @@ MAX_SECRET_BYTES = 65536
 
 
 class PrivateFileRefused(Exception):
-    """The file is missing, readable or writable by others, or not one line of text; never says what it holds."""
+    """The file is missing, readable or writable by others, or not one line of text; never says what it
+    holds.
+    """
 
 
 def check_private_file(path: Path) -> None:

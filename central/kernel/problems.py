@@ -6,7 +6,7 @@ found; what was wanted; what to do")``. A detail never repeats a value that may 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -32,15 +32,8 @@ class FieldError:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Extras:
-    errors: Sequence[FieldError] = ()
-    members: Mapping[str, JsonScalar] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
 class Problem(Exception):
-    """A refusal on its way to the caller. ``extra`` members join the document; ``headers`` join the answer."""
+    """A refusal on its way to the caller. ``extra`` joins the document, ``headers`` the answer."""
 
     def __init__(
         self,
@@ -97,236 +90,175 @@ def _spec(code: str, status: int, title: str, meaning: str, remedy: str) -> Prob
     return ProblemSpec(code, status, title, meaning, remedy)
 
 
+# fmt: off
 BODY_INVALID = _spec(
-    "body_invalid",
-    400,
-    "The body does not fit its schema",
+    "body_invalid", 400, "The body does not fit its schema",
     "A field is missing, unknown, of another type or out of range; `errors` names each place.",
     "Correct the named fields; docs/wire.md holds the schema.",
 )
 JSON_NOT_UTF8 = _spec(
-    "json_not_utf8",
-    400,
-    "The body is not UTF-8",
+    "json_not_utf8", 400, "The body is not UTF-8",
     "The body holds a byte sequence that is not UTF-8.",
     "Encode the body as UTF-8 without a byte order mark.",
 )
 JSON_MALFORMED = _spec(
-    "json_malformed",
-    400,
-    "The body is not JSON",
+    "json_malformed", 400, "The body is not JSON",
     "The body breaks RFC 8259 (NaN and Infinity included).",
     "Send one JSON object.",
 )
 JSON_NOT_OBJECT = _spec(
-    "json_not_object",
-    400,
-    "The body is not a JSON object",
+    "json_not_object", 400, "The body is not a JSON object",
     "The top of the body is not an object.",
     "Send one JSON object.",
 )
 JSON_DUPLICATE_KEY = _spec(
-    "json_duplicate_key",
-    400,
-    "A key appears twice",
+    "json_duplicate_key", 400, "A key appears twice",
     "An object in the body names one key more than once.",
     "Send each key once.",
 )
 JSON_BAD_STRING = _spec(
-    "json_bad_string",
-    400,
-    "A string cannot be stored",
+    "json_bad_string", 400, "A string cannot be stored",
     "A string holds NUL or a lone surrogate.",
     "Send Unicode text without U+0000 and without unpaired surrogates.",
 )
 JSON_BAD_NUMBER = _spec(
-    "json_bad_number",
-    400,
-    "A number is out of range",
+    "json_bad_number", 400, "A number is out of range",
     "A number has too many digits or no finite value.",
     "Send integers of at most 19 digits.",
 )
 JSON_TOO_DEEP = _spec(
-    "json_too_deep",
-    400,
-    "The body is nested too deeply",
+    "json_too_deep", 400, "The body is nested too deeply",
     "Objects and arrays nest deeper than the limit.",
     "Send the shape that docs/wire.md shows.",
 )
 JSON_TOO_MANY_ITEMS = _spec(
-    "json_too_many_items",
-    400,
-    "The body holds too many values",
+    "json_too_many_items", 400, "The body holds too many values",
     "The body holds more values than the limit.",
     "Split the body.",
 )
 TIME_INVALID = _spec(
-    "time_invalid",
-    400,
-    "A time is not RFC 3339",
+    "time_invalid", 400, "A time is not RFC 3339",
     "A time is naive, lenient, a leap second, infinite or has more than 6 fractional digits.",
     "Send a time like 2026-01-31T12:00:00Z.",
 )
 QUERY_INVALID = _spec(
-    "query_invalid",
-    400,
-    "A query parameter is refused",
+    "query_invalid", 400, "A query parameter is refused",
     "A query parameter is unknown, repeated or out of range; `errors` names it.",
     "Send only documented parameters, each once.",
 )
 REQUEST_MALFORMED = _spec(
-    "request_malformed",
-    400,
-    "The request is malformed",
+    "request_malformed", 400, "The request is malformed",
     "The request breaks HTTP, its path holds NUL, or a required header is missing or unreadable.",
     "Correct what the detail names.",
 )
 UNAUTHENTICATED = _spec(
-    "unauthenticated",
-    401,
-    "No valid credential",
-    "The Authorization header is missing, malformed, or names a credential that is unknown, expired or revoked.",
+    "unauthenticated", 401, "No valid credential",
+    "The Authorization header is missing, malformed, or its credential is unknown, expired or revoked.",
     "Send exactly one `Authorization: Bearer <token>` header with a valid token.",
 )
 FORBIDDEN = _spec(
-    "forbidden",
-    403,
-    "The credential does not allow this",
+    "forbidden", 403, "The credential does not allow this",
     "The credential is valid but its scope does not cover this request.",
     "Use a credential with that scope.",
 )
 NOT_FOUND = _spec(
-    "not_found",
-    404,
-    "Nothing answers here",
+    "not_found", 404, "Nothing answers here",
     "No such path or thing, or not for this credential. Doubled and encoded slashes name nothing.",
     "Check the path against docs/wire.md.",
 )
 METHOD_NOT_ALLOWED = _spec(
-    "method_not_allowed",
-    405,
-    "The method is not allowed here",
+    "method_not_allowed", 405, "The method is not allowed here",
     "The path exists, the method does not.",
     "Use a method of the Allow header.",
 )
 NOT_ACCEPTABLE = _spec(
-    "not_acceptable",
-    406,
-    "No acceptable answer",
+    "not_acceptable", 406, "No acceptable answer",
     "The answer cannot take the form that was asked for.",
     "Accept application/json.",
 )
 COMMAND_REUSED = _spec(
-    "command_reused",
-    409,
-    "The command id was used for another request",
+    "command_reused", 409, "The command id was used for another request",
     "A command with this id was recorded with other content; nothing was changed.",
     "Use a new id for a new command, the same id only for the very same request.",
 )
 VERSION_CONFLICT = _spec(
-    "version_conflict",
-    409,
-    "The state changed meanwhile",
+    "version_conflict", 409, "The state changed meanwhile",
     "Another command changed the same thing first, and kept doing so on every retry.",
     "Read again, then decide.",
 )
 LENGTH_REQUIRED = _spec(
-    "length_required",
-    411,
-    "The length is missing",
+    "length_required", 411, "The length is missing",
     "The request has a chunked body, whose length is not known beforehand.",
     "Send Content-Length.",
 )
 BODY_TOO_LARGE = _spec(
-    "body_too_large",
-    413,
-    "The body is too large",
+    "body_too_large", 413, "The body is too large",
     "The body is larger than this route's cap, which the detail names.",
     "Split the body.",
 )
 URI_TOO_LONG = _spec(
-    "uri_too_long",
-    414,
-    "The path is too long",
+    "uri_too_long", 414, "The path is too long",
     "The path or the query is longer than the limit.",
     "Shorten it.",
 )
 MEDIA_TYPE_REFUSED = _spec(
-    "media_type_refused",
-    415,
-    "The content type is refused",
+    "media_type_refused", 415, "The content type is refused",
     "The body is not `application/json` (with `charset=utf-8` or no parameter).",
     "Send Content-Type: application/json.",
 )
 CONTENT_ENCODING_REFUSED = _spec(
-    "content_encoding_refused",
-    415,
-    "Encoded bodies are refused",
+    "content_encoding_refused", 415, "Encoded bodies are refused",
     "The request carries a Content-Encoding; it is refused before authentication.",
     "Send the body as it is.",
 )
 HEADERS_TOO_LARGE = _spec(
-    "headers_too_large",
-    431,
-    "The headers are too large",
+    "headers_too_large", 431, "The headers are too large",
     "The headers are larger than the limit.",
     "Shorten them.",
 )
 INTERNAL_ERROR = _spec(
-    "internal_error",
-    500,
-    "A fault of ours",
+    "internal_error", 500, "A fault of ours",
     "The request met a defect; the log holds it under the request id.",
     "Report the request id.",
 )
 STATE_CORRUPT = _spec(
-    "state_corrupt",
-    500,
-    "Stored state is corrupt",
+    "state_corrupt", 500, "Stored state is corrupt",
     "What is stored contradicts its own digest, version or id. It is refused, never repaired.",
     "An operator restores the row from a backup; retrying does not help.",
 )
 DATABASE_UNAVAILABLE = _spec(
-    "database_unavailable",
-    503,
-    "The database is unavailable",
+    "database_unavailable", 503, "The database is unavailable",
     "The database cannot be reached or written now.",
     "Retry with the same command id.",
 )
 DATABASE_BUSY = _spec(
-    "database_busy",
-    503,
-    "The database is busy",
+    "database_busy", 503, "The database is busy",
     "No connection became free, or a lock or statement timed out.",
     "Retry with the same command id.",
 )
 OUTCOME_UNKNOWN = _spec(
-    "outcome_unknown",
-    503,
-    "The outcome is unknown",
+    "outcome_unknown", 503, "The outcome is unknown",
     "The connection broke while the change was being committed: it may have happened or not.",
     "Retry with the same command id: the receipt tells.",
 )
 SHUTTING_DOWN = _spec(
-    "shutting_down",
-    503,
-    "The service is stopping",
+    "shutting_down", 503, "The service is stopping",
     "This process is shutting down.",
     "Retry.",
 )
 UNAVAILABLE = _spec(
-    "unavailable",
-    503,
-    "Something needed is unavailable",
+    "unavailable", 503, "Something needed is unavailable",
     "A system this answer depends on cannot be read now.",
     "Retry later.",
 )
 
 PROBLEMS: Mapping[str, ProblemSpec] = problem_table(
-    BODY_INVALID, JSON_NOT_UTF8, JSON_MALFORMED, JSON_NOT_OBJECT, JSON_DUPLICATE_KEY, JSON_BAD_STRING,
-    JSON_BAD_NUMBER, JSON_TOO_DEEP, JSON_TOO_MANY_ITEMS, TIME_INVALID, QUERY_INVALID, REQUEST_MALFORMED,
-    UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, NOT_ACCEPTABLE, COMMAND_REUSED, VERSION_CONFLICT,
-    LENGTH_REQUIRED, BODY_TOO_LARGE, URI_TOO_LONG, MEDIA_TYPE_REFUSED, CONTENT_ENCODING_REFUSED, HEADERS_TOO_LARGE,
-    INTERNAL_ERROR, STATE_CORRUPT, DATABASE_UNAVAILABLE, DATABASE_BUSY, OUTCOME_UNKNOWN, SHUTTING_DOWN, UNAVAILABLE,
-)  # fmt: skip
+    BODY_INVALID, JSON_NOT_UTF8, JSON_MALFORMED, JSON_NOT_OBJECT, JSON_DUPLICATE_KEY,
+    JSON_BAD_STRING, JSON_BAD_NUMBER, JSON_TOO_DEEP, JSON_TOO_MANY_ITEMS, TIME_INVALID,
+    QUERY_INVALID, REQUEST_MALFORMED, UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED,
+    NOT_ACCEPTABLE, COMMAND_REUSED, VERSION_CONFLICT, LENGTH_REQUIRED, BODY_TOO_LARGE, URI_TOO_LONG,
+    MEDIA_TYPE_REFUSED, CONTENT_ENCODING_REFUSED, HEADERS_TOO_LARGE, INTERNAL_ERROR, STATE_CORRUPT,
+    DATABASE_UNAVAILABLE, DATABASE_BUSY, OUTCOME_UNKNOWN, SHUTTING_DOWN, UNAVAILABLE,
+)
+# fmt: on
 """Every problem the kernel itself answers; contexts add their own tables."""

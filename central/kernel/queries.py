@@ -51,7 +51,8 @@ class Queries(Mapping[str, Query]):
 def load_queries(package: str, file: str = "queries.sql", *, schema: str | None = None) -> Queries:
     """Read ``<package>/sql/<file>``; call it in a constructor, never at import.
 
-    Raises ``ValueError`` for a file with a repeated name, text before the first name, or ``{schema}`` unfilled.
+    Raises ``ValueError`` for a file with a repeated name, text before the first name, or ``{schema}``
+    unfilled.
     """
     text = resources.files(package).joinpath("sql", file).read_text(encoding="utf-8")
     return parse_queries(text, source=f"{package}/sql/{file}", schema=schema)

@@ -1,10 +1,13 @@
 """Runs one HTTP process under gunicorn (X13; F10, G02–G06).
 
 1. ``build`` runs in each worker after the fork: pools and LISTEN connections belong to one process.
-2. At the first stop signal ``Service.stopping`` lets parked polls answer, then requests get ``graceful_seconds``.
-3. Nobody's ``X-Forwarded-*`` or ``Script-Name`` header is believed, headers with an underscore are dropped, and
-   HTTP that two readers could read differently is refused (gunicorn's strict defaults are stated, not assumed).
-4. No control socket, no server log of its own beside our lines, no settings from gunicorn's environment or files.
+2. At the first stop signal ``Service.stopping`` lets parked polls answer, then requests get
+   ``graceful_seconds``.
+3. Nobody's ``X-Forwarded-*`` or ``Script-Name`` header is believed, headers with an underscore are dropped,
+   and HTTP that two readers could read differently is refused (gunicorn's strict defaults are stated, not
+   assumed).
+4. No control socket, no server log of its own beside our lines, no settings from gunicorn's environment or
+   files.
 """
 
 import contextlib

@@ -39,7 +39,9 @@ MAX_INTEGER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
-    """Bounds on a body. ``depth`` counts nested containers, ``items`` counts values, ``digits`` one number's."""
+    """Bounds on a body. ``depth`` counts nested containers, ``items`` counts values, ``digits`` one
+    number's.
+    """
 
     depth: int = 16
     items: int = 50_000
@@ -49,7 +51,8 @@ class JsonLimits:
 DEFAULT_LIMITS = JsonLimits()
 
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+# The closing quote is optional: an open string is then read once, not once from each of its quotes.
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _LEAF = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
@@ -77,15 +80,15 @@ def encode(value: object) -> bytes:
 
 
 def _check_structure(structure: bytes, limits: JsonLimits) -> None:
-    items = structure.count(b",") + structure.count(b"{") + structure.count(b"[")
-    if items > limits.items:
-        raise Problem(JSON_TOO_MANY_ITEMS, f"the body holds more than {limits.items} values; split it")
     brackets = structure.translate(None, _NOT_BRACKETS)
     if len(brackets) > 2 * limits.depth:
         for _ in range(limits.depth):
             brackets = _LEAF.sub(b"", brackets)
         if brackets:
             raise Problem(JSON_TOO_DEEP, f"the body nests deeper than {limits.depth} levels or is unbalanced")
+    items = structure.count(b",") + structure.count(b"{") + structure.count(b"[")
+    if items > limits.items:
+        raise Problem(JSON_TOO_MANY_ITEMS, f"the body holds more than {limits.items} values; split it")
     if re.search(rb"[0-9.]{%d}" % (limits.digits + 1), structure):
         raise Problem(JSON_BAD_NUMBER, f"a number has more than {limits.digits} digits")
 

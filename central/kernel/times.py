@@ -1,7 +1,8 @@
 """Instants: strict RFC 3339 in and out, UTC inside (X2).
 
 1. A time carries a zone and at most six fractional digits.
-2. Naive, leap-second, ``24:00``, ``infinity``, week, ordinal, compact, comma and lower-case forms are refused.
+2. Naive, leap-second, ``24:00``, ``infinity``, week, ordinal, compact, comma and lower-case forms are
+   refused.
 3. Time is read once per use case from a ``Clock`` and passed in.
 """
 
@@ -27,7 +28,7 @@ def utc_now() -> datetime:
 
 
 def parse_rfc3339(text: str, *, field: str = "time") -> datetime:
-    """Return the instant ``text`` names, in UTC; raise ``InvalidTime`` naming ``field`` for any other form."""
+    """Return the instant ``text`` names, in UTC; any other form is ``InvalidTime`` naming ``field``."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise InvalidTime(f"{field}: {_WANTED}")
@@ -49,7 +50,9 @@ def parse_rfc3339(text: str, *, field: str = "time") -> datetime:
 
 
 def format_rfc3339(instant: datetime) -> str:
-    """Return the one text form of an aware instant: UTC, ``Z``, a six-digit fraction only where it is not zero."""
+    """Return the one text form of an aware instant: UTC, ``Z``, a six-digit fraction only where it is not
+    zero.
+    """
     if instant.tzinfo is None:
         raise ValueError("a naive time has no RFC 3339 form; pass an aware datetime")
     text = instant.astimezone(UTC).replace(tzinfo=None)

