@@ -26,8 +26,8 @@ VARIABLE = re.compile(r"(?:PHAROS|RESOURCE_PROVISIONING)_[A-Z0-9]+(?:_[A-Z0-9]+)
 NOTE = "<!-- Written by `make docs` from the code; change that, not this page. -->\n"
 
 SETTINGS_HEAD = """Every variable with our prefix that no table knows is refused, the forms orchestrators
-inject for a service (`…_SERVICE_HOST`, `…_PORT…`) aside: those are ignored and named in the log. A secret comes
-from its variable or from the file its `_FILE` twin names, never both (X5, X6).
+inject for a service (`…_SERVICE_HOST`, `…_PORT…`) aside: these are ignored and named in the log. A secret
+comes from its variable or from the file its `_FILE` twin names, never both (X5, X6).
 """
 LOGGING = {"debug", "error", "event", "info", "say", "warning", "write"}
 """Calls with a literal first word that tell, and refuse nothing."""
