@@ -1,0 +1,1 @@
+"""The site's LDAP directory over its local socket: one identity, single-value changes, three outcomes."""

@@ -1,0 +1,257 @@
+"""One LDAP connection over ldapi with SASL EXTERNAL (I8): no password exists, slapd knows the process by
+its uid.
+
+1. Who-am-I is asked after every bind and compared with the configured identity before anything else (B11).
+2. A connection that failed once is closed and never used again; the next call binds anew (B12).
+3. A change adds or deletes one value of one attribute (B02, B17). Values are bytes, in and out (B16).
+4. A referral, a cut answer or a dead server is DirectoryUnavailableError, never "no entries" (B05, B07,
+   B09).
+
+ldap3 is imported on the first bind: it costs 79 ms and 15 MB that `--version` and `status` do not need.
+"""
+
+from __future__ import annotations
+
+import socket
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from site_bundle.directory.entries import RawEntry
+from site_bundle.directory.errors import (
+    DEFINITE,
+    NO_SUCH_ATTRIBUTE,
+    NO_SUCH_OBJECT,
+    SUCCESS,
+    TYPE_OR_VALUE_EXISTS,
+    DirectoryRefusedError,
+    DirectoryUnavailableError,
+    WrongIdentityError,
+    incomplete,
+)
+from site_bundle.directory.names import ldapi_url, parse_dn
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryLimits:
+    """Seconds."""
+
+    connect_seconds: float = 5.0
+    answer_seconds: int = 20
+
+
+class LdapiConnection:
+    """The agent's one connection. Every call raises DirectoryUnavailableError when there is no whole
+    answer.
+    """
+
+    def __init__(self, *, socket_path: Path, identity: str, limits: DirectoryLimits) -> None:
+        self._socket_path = socket_path
+        self._identity = identity
+        self._wanted = parse_dn(identity)
+        self._limits = limits
+        self._connection: Any = None
+        self.binds = 0  # how often a verified bind was made
+
+    def ensure_bound(self) -> bool:
+        """Binds and verifies the identity unless that is done; True when this call made a new bind."""
+        if self._connection is not None:
+            return False
+        connection = self._bind()
+        try:
+            self._verify(connection)
+        except BaseException:
+            _discard(connection)
+            raise
+        self._connection = connection
+        self.binds += 1
+        return True
+
+    def search(self, base: str, text: str, attributes: Sequence[str], *, subtree: bool) -> list[RawEntry]:
+        """Entries matching the filter `text`, in and below `base` (`subtree`) or `base` alone; never a part
+        of them.
+
+        A base that does not exist is DirectoryUnavailableError too: it was configured to exist.
+        """
+        scope = "SUBTREE" if subtree else "BASE"
+        result, answer = self._call(
+            "search",
+            search_base=base,
+            search_filter=text,
+            search_scope=scope,
+            attributes=list(attributes),
+            time_limit=self._limits.answer_seconds,
+        )
+        if result["result"] == NO_SUCH_OBJECT:
+            raise DirectoryUnavailableError(
+                "directory_base_missing",
+                found=f"{base} does not exist or may not be read",
+                wanted="a readable entry",
+                remedy="correct ldap.ssh_access in the profile, or slapd's access rules",
+            )
+        if result["result"] != SUCCESS:
+            raise incomplete(result["result"], str(result.get("description", "")))
+        return [_entry(item) for item in answer]
+
+    def add_value(self, dn: str, attribute: str, value: bytes) -> bool:
+        """Adds one value; False when it is there already (B01). DirectoryRefusedError when refused for
+        good.
+        """
+        return self._modify(dn, attribute, "MODIFY_ADD", value, already=TYPE_OR_VALUE_EXISTS)
+
+    def delete_value(self, dn: str, attribute: str, value: bytes) -> bool:
+        """Deletes exactly these stored bytes; False when they are gone already (B02)."""
+        return self._modify(dn, attribute, "MODIFY_DELETE", value, already=NO_SUCH_ATTRIBUTE)
+
+    def who_am_i(self) -> str:
+        """The authorization identity slapd gives this connection, for example `dn:cn=…` (RFC 4532)."""
+        connection = self._connection or self._bind()
+        try:
+            return _who_am_i(connection)
+        finally:
+            if connection is not self._connection:
+                _discard(connection)
+
+    def close(self) -> None:
+        """Ends the connection; the next call binds anew."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _discard(connection)
+
+    def _modify(self, dn: str, attribute: str, change: str, value: bytes, *, already: int) -> bool:
+        result, _ = self._call("modify", dn=dn, changes={attribute: [(change, [value])]})
+        code = int(result["result"])
+        if code == SUCCESS:
+            return True
+        if code == already:
+            return False
+        if code in DEFINITE:
+            raise DirectoryRefusedError(
+                "directory_refused",
+                result=code,
+                found=f"result {code} {DEFINITE[code]}",
+                wanted=f"the right to change single values of {attribute} below the people's base",
+                remedy="compare slapd's access rules with the proposed policy ",
+            )
+        raise incomplete(code, str(result.get("description", "")))
+
+    def _call(self, method: str, **arguments: Any) -> tuple[dict[str, Any], list[Any]]:
+        """One LDAP operation on a verified connection; any transport fault ends that connection."""
+        self.ensure_bound()
+        from ldap3.core.exceptions import LDAPException
+
+        connection = self._connection
+        try:
+            getattr(connection, method)(**arguments)
+            return dict(connection.result), list(connection.response or [])
+        except (LDAPException, OSError) as error:
+            self.close()
+            raise _down(self._socket_path, error) from error
+        except BaseException:
+            self.close()  # interrupted: the next answer on it could be this call's
+            raise
+
+    def _bind(self) -> Any:
+        with warnings.catch_warnings():
+            # ldap3 2.9.1 reads two old names of pyasn1 while it is imported.
+            warnings.filterwarnings("ignore", "(tagMap|typeMap) is deprecated", DeprecationWarning)
+            import ldap3
+            from ldap3.core.exceptions import LDAPException
+
+        server = ldap3.Server(
+            ldapi_url(self._socket_path), get_info=ldap3.NONE, connect_timeout=self._limits.connect_seconds
+        )
+        connection = ldap3.Connection(
+            server,
+            authentication=ldap3.SASL,
+            sasl_mechanism=ldap3.EXTERNAL,
+            sasl_credentials="",  # None would leave the bind in progress
+            auto_referrals=False,
+            check_names=False,  # DNs and values go out as they came in (B03, B16)
+            auto_encode=False,
+            receive_timeout=self._limits.answer_seconds,
+        )
+        try:
+            bound = connection.bind()
+        except (LDAPException, OSError) as error:
+            _discard(connection)
+            raise _down(self._socket_path, error) from error
+        except BaseException:
+            _discard(connection)
+            raise
+        if not bound:
+            result = dict(connection.result or {})
+            _discard(connection)
+            raise DirectoryUnavailableError(
+                "directory_bind_refused",
+                found=f"{self._socket_path}: result {result.get('result')} {result.get('description', '')}",
+                wanted="SASL EXTERNAL over the socket",
+                remedy="slapd must offer EXTERNAL on ldapi (it does by default with Cyrus SASL)",
+            )
+        return connection
+
+    def _verify(self, connection: Any) -> None:
+        try:
+            found = _who_am_i(connection)
+        except DirectoryUnavailableError:
+            raise
+        except Exception as error:
+            raise _down(self._socket_path, error) from error
+        kind, _, name = found.partition(":")
+        try:
+            same = kind == "dn" and parse_dn(name) == self._wanted
+        except ValueError:
+            same = False
+        if not same:
+            raise WrongIdentityError(
+                "directory_identity",
+                found=f"slapd knows this process as {found or 'anonymous'}",
+                wanted=f"dn:{self._identity}",
+                remedy="map the uid of pharos-ssh-access to that entry (olcAuthzRegexp), or run as that user",
+            )
+
+
+def _who_am_i(connection: Any) -> str:
+    from ldap3.core.exceptions import LDAPException
+
+    try:
+        return str(connection.extend.standard.who_am_i() or "")
+    except (LDAPException, OSError) as error:
+        raise DirectoryUnavailableError(
+            "directory_unavailable",
+            found=f"who-am-I got no answer: {type(error).__name__}",
+            remedy="look at slapd",
+        ) from error
+
+
+def _entry(item: dict[str, Any]) -> RawEntry:
+    if item.get("type") != "searchResEntry":
+        # A continuation reference: part of the answer lies elsewhere, so this is not the whole (B09).
+        raise incomplete(10, "searchResRef")
+    merged: dict[str, tuple[bytes, ...]] = {}
+    for name, values in item["raw_attributes"].items():
+        plain = name.partition(";")[0].lower()
+        merged[plain] = merged.get(plain, ()) + tuple(bytes(value) for value in values)
+    return RawEntry(dn=item["dn"], attributes=merged)
+
+
+def _down(path: Path, error: BaseException) -> DirectoryUnavailableError:
+    return DirectoryUnavailableError(
+        "directory_unreachable",
+        found=f"{path}: {type(error).__name__}",
+        wanted="slapd's answer on its socket",
+        remedy="systemctl status slapd; it is tried again",
+    )
+
+
+def _discard(connection: Any) -> None:
+    """Closes the socket whatever state ldap3 left it in (a failed bind leaves it open)."""
+    plain = connection.socket
+    with suppress(Exception):
+        connection.strategy.close()
+    if isinstance(plain, socket.socket):
+        with suppress(OSError):
+            plain.close()

@@ -1,0 +1,1 @@
+"""What every component on the site stands on; it knows none of them."""

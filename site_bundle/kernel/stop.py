@@ -1,0 +1,55 @@
+"""An orderly end: SIGTERM and SIGINT are noted at once and interrupt only where waiting is all that
+happens.
+
+Python retries a system call a signal broke (PEP 475) unless the handler raises, so the handler raises
+exactly while the process is inside `interruptible()`; everywhere else the work in hand is finished first.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class StopRequested(Exception):  # noqa: N818 - a wish, not a fault
+    """The process was asked to end."""
+
+
+class Stop:
+    """The request to end. Installed by a composition root, once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._interruptible = False
+
+    def install(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._handle)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        self.requested = True
+        if self._interruptible:
+            self._interruptible = False
+            raise StopRequested
+
+    def check(self) -> None:
+        """Raises StopRequested if the end was asked for: called between two units of work."""
+        if self.requested:
+            raise StopRequested
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Waiting inside ends with StopRequested the moment the signal comes."""
+        self._interruptible = True
+        try:
+            self.check()
+            yield
+        finally:
+            self._interruptible = False
+
+    def sleep(self, seconds: float) -> None:
+        with self.interruptible():
+            time.sleep(seconds)

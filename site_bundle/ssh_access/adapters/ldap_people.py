@@ -1,0 +1,159 @@
+"""The people's entries over one ldapi connection: set-based searches, proven absence, single-value changes.
+
+1. One search answers for a whole batch of targets: an OR over their entryUUIDs and names, in chunks below
+   the usual size limit. The number of searches grows with chunks, not with keys.
+2. A target nobody found is absent only if the base and the probe entry are readable in the same breath
+   (B06).
+3. An entry without a readable entryUUID or uidNumber is unreadable, not another account (X1).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from site_bundle.directory.connection import LdapiConnection
+from site_bundle.directory.entries import RawEntry
+from site_bundle.directory.errors import DirectoryRefusedError, DirectoryUnavailableError
+from site_bundle.directory.names import escape_filter_value, parse_dn
+from site_bundle.ssh_access.domain.public_key import PublicKey
+from site_bundle.ssh_access.domain.target import Entry, Target
+
+ATTRIBUTE = "sshPublicKey"
+_ATTRIBUTES = ("uid", "uidNumber", "entryUUID", ATTRIBUTE)
+# The comment marks the agent's own probe values, so that one left by a crash is found and removed.
+_PROBE_COMMENT = b" pharos-ssh-access-probe"
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleLimits:
+    """Targets in one search: at most two entries each, well below slapd's default size limit of 500."""
+
+    chunk_targets: int = 100
+
+
+class LdapPeople:
+    """The port `People`, and the proof of rights on the administrators' probe entry."""
+
+    def __init__(
+        self,
+        connection: LdapiConnection,
+        *,
+        base: str,
+        probe_entry: str | None,
+        limits: PeopleLimits | None = None,
+    ) -> None:
+        self._connection = connection
+        self._base = base
+        self._base_parts = parse_dn(base)
+        self._probe_entry = probe_entry
+        self._limits = limits or PeopleLimits()
+
+    def find(self, targets: Sequence[Target]) -> tuple[Entry, ...]:
+        found: dict[str, Entry] = {}
+        size = self._limits.chunk_targets
+        for start in range(0, len(targets), size):
+            chunk = targets[start : start + size]
+            for raw in self._search(_filter(chunk)):
+                entry = self._entry(raw)
+                if entry is not None:
+                    found[entry.dn] = entry
+        seen = {entry.entry_uuid for entry in found.values()}
+        if any(target.entry_uuid not in seen for target in targets):
+            self.prove_readable()
+        return tuple(found.values())
+
+    def add(self, dn: str, value: bytes) -> bool:
+        return self._connection.add_value(dn, ATTRIBUTE, value)
+
+    def delete(self, dn: str, value: bytes) -> bool:
+        return self._connection.delete_value(dn, ATTRIBUTE, value)
+
+    def prove_readable(self) -> None:
+        """The base and the probe entry answer: so "not found" is absence. Otherwise
+        DirectoryUnavailableError (B06).
+        """
+        for dn in filter(None, (self._base, self._probe_entry)):
+            if not self._connection.search(dn, "(objectClass=*)", ("objectClass",), subtree=False):
+                raise DirectoryUnavailableError(
+                    "directory_unreadable",
+                    found=f"{dn} is not shown to this identity",
+                    wanted="read access, so that a missing account can be told from a hidden one",
+                    remedy="compare slapd's access rules with the proposed policy",
+                )
+
+    def prove_rights(self) -> None:
+        """Adds one value to the probe entry, reads it back and deletes it: the three rights the agent needs
+        (I9).
+
+        The value is a key made of random bytes: nobody holds its private half. Without a probe entry
+        nothing is tried.
+        """
+        dn = self._probe_entry
+        if dn is None:
+            return
+        blob = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + secrets.token_bytes(32)
+        value = PublicKey("ssh-ed25519", blob).line.encode("ascii") + _PROBE_COMMENT
+        try:
+            self._connection.add_value(dn, ATTRIBUTE, value)
+            shown = self._connection.search(dn, "(objectClass=*)", (ATTRIBUTE,), subtree=False)
+            values = shown[0].values(ATTRIBUTE) if shown else ()
+            for own in {value, *(item for item in values if item.endswith(_PROBE_COMMENT))}:
+                self._connection.delete_value(dn, ATTRIBUTE, own)
+        except DirectoryRefusedError as error:
+            raise DirectoryUnavailableError(
+                "directory_rights",
+                found=f"{dn}: {error.found}",
+                wanted=f"the right to add, read and delete single values of {ATTRIBUTE}",
+                remedy=error.remedy,
+            ) from error
+        if value not in values:
+            raise DirectoryUnavailableError(
+                "directory_rights",
+                found=f"{dn} does not show the value that was just added",
+                wanted=f"the right to read {ATTRIBUTE}",
+                remedy="compare slapd's access rules with the proposed policy",
+            )
+
+    def _search(self, text: str) -> list[RawEntry]:
+        fresh = self._connection.ensure_bound()
+        try:
+            return self._connection.search(self._base, text, _ATTRIBUTES, subtree=True)
+        except DirectoryUnavailableError as error:
+            # A connection that idled may have been closed by the server: one new bind tells.
+            if fresh or error.code != "directory_unreachable":
+                raise
+            return self._connection.search(self._base, text, _ATTRIBUTES, subtree=True)
+
+    def _entry(self, raw: RawEntry) -> Entry | None:
+        parts = parse_dn(raw.dn)
+        if parts == self._base_parts:
+            return None
+        uuids, numbers = raw.texts("entryUUID"), raw.texts("uidNumber")
+        try:
+            entry_uuid = UUID(uuids[0])
+            uid_numbers = tuple(int(number) for number in numbers)
+        except (IndexError, ValueError) as error:
+            raise DirectoryUnavailableError(
+                "directory_entry_unreadable",
+                found="an account whose entryUUID or uidNumber is not shown",
+                wanted="read access to uid, uidNumber, entryUUID and sshPublicKey",
+                remedy="compare slapd's access rules with the proposed policy",
+            ) from error
+        return Entry(
+            dn=raw.dn,
+            usernames=raw.texts("uid"),
+            uid_numbers=uid_numbers,
+            entry_uuid=entry_uuid,
+            values=raw.values(ATTRIBUTE),
+            direct=parts[1:] == self._base_parts,
+        )
+
+
+def _filter(targets: Sequence[Target]) -> str:
+    by_uuid = "".join(f"(entryUUID={target.entry_uuid})" for target in targets)
+    names = dict.fromkeys(target.username for target in targets)
+    by_name = "".join(f"(uid={escape_filter_value(name)})" for name in names)
+    return f"(|{by_uuid}{by_name})"

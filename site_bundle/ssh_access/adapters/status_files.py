@@ -1,0 +1,87 @@
+"""`status.json` and `metrics.prom` in the runtime folder: what the running agent says of itself (X9), no
+person in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from site_bundle.kernel.files import read_bounded, write_atomically
+from site_bundle.kernel.metrics import Metric, render_metrics
+from site_bundle.kernel.strict_json import MalformedJsonError, parse_object
+from site_bundle.kernel.times import parse_time
+from site_bundle.ssh_access.application.health import Check, Status
+
+STATUS_NAME = "status.json"
+METRICS_NAME = "metrics.prom"
+MAX_STATUS_BYTES = 256 * 1024
+STALE_SECONDS = 180.0
+
+
+class StatusFiles:
+    """Writes both files whole, when their content changed or a time stamp is due."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def write(self, document: dict[str, Any], metrics: list[Metric]) -> None:
+        """OSError when the folder cannot be written: the caller says so in its log."""
+        content = json.dumps(document, indent=1, ensure_ascii=True).encode() + b"\n"
+        write_atomically(self._directory / STATUS_NAME, content, mode=0o644)
+        write_atomically(self._directory / METRICS_NAME, render_metrics(metrics), mode=0o644)
+
+
+def read_status(directory: Path) -> dict[str, Any] | None:
+    """The document of the running agent; None when there is no file: it does not run. MalformedJsonError,
+    OSError.
+    """
+    try:
+        raw = read_bounded(directory / STATUS_NAME, max_bytes=MAX_STATUS_BYTES)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise MalformedJsonError(str(error)) from error
+    return parse_object(raw, max_bytes=MAX_STATUS_BYTES)
+
+
+def process_check(document: dict[str, Any] | None, *, now: datetime) -> Check:
+    """What the running agent's own word is worth: alive, recent, ready."""
+    wanted = "a running agent in the state ready"
+    if document is None or not _alive(document.get("pid")):
+        return Check(
+            "process",
+            Status.FAIL,
+            "the agent does not run",
+            wanted,
+            "systemctl status pharos-ssh-access",
+            "not_running",
+        )
+    age = (now - parse_time(str(document.get("updatedAt")))).total_seconds()
+    if age > STALE_SECONDS:
+        found = f"its last word is {int(age)} s old"
+        return Check("process", Status.FAIL, found, wanted, "journalctl -u pharos-ssh-access", "status_stale")
+    if document.get("state") != "ready":
+        failing = sorted(
+            k for k, v in dict(document.get("checks") or {}).items() if v.get("status") in {"fail", "unknown"}
+        )
+        found = f"state {document.get('state')}" + (f", failing: {', '.join(failing)}" if failing else "")
+        return Check(
+            "process", Status.FAIL, found, wanted, "the failing checks below name their remedies", "not_ready"
+        )
+    return Check("process", Status.PASS, f"state ready, pid {document['pid']}", wanted)
+
+
+def _alive(pid: object) -> bool:
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,86 @@
+"""Whose account a key goes to: exactly the saved target, or nobody (S7)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from uuid import UUID
+
+# P22: a Slurm Site's account name.
+USERNAME = re.compile(r"[a-z_][a-z0-9._-]{0,31}")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The account as it was proven when the member got the right: three facts that must all still hold."""
+
+    username: str
+    uid_number: int
+    entry_uuid: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One directory entry as read. `values` are the stored bytes of its keys; `direct`: it stands right
+    below the base.
+    """
+
+    dn: str
+    usernames: tuple[str, ...]
+    uid_numbers: tuple[int, ...]
+    entry_uuid: UUID
+    values: tuple[bytes, ...]
+    direct: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UidRange:
+    """Members' numeric UIDs at this Site, both ends included (I9)."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The target is this entry."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Proven: no entry has the target's entryUUID. `renewed`: another entry has its name (a recreated
+    account).
+    """
+
+    renewed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """The entry exists but is not exactly the target; `code` says which rule failed."""
+
+    code: str
+
+
+def match_target(target: Target, entries: tuple[Entry, ...], uids: UidRange) -> Matched | Absent | Mismatch:
+    """Which of `entries` the target is; they are a complete read of all with its entryUUID or name below
+    the base.
+
+    A UID outside the Site's range is outside the base too: no member's account is there (I9).
+    """
+    if not uids.low <= target.uid_number <= uids.high:
+        return Mismatch("target_outside_base")
+    same_uuid = [entry for entry in entries if entry.entry_uuid == target.entry_uuid]
+    same_name = [entry for entry in entries if target.username in entry.usernames]
+    if not same_uuid:
+        return Absent(renewed=bool(same_name))
+    entry = same_uuid[0]
+    if not entry.direct:
+        return Mismatch("target_outside_base")
+    if entry.uid_numbers != (target.uid_number,) or target.username not in entry.usernames:
+        return Mismatch("target_mismatch")
+    if len(same_name) > 1 or len(same_uuid) > 1:
+        return Mismatch("target_ambiguous")
+    return Matched(entry)

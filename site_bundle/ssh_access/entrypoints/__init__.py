@@ -1,0 +1,1 @@
+"""Use cases set in motion: the agent's loop and the commands."""

@@ -1,0 +1,135 @@
+"""What the running agent says of itself, as documents: `status.json` and the metric families. No person is
+named (X9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from site_bundle.kernel.metrics import Labels, Metric
+from site_bundle.kernel.times import render_time
+from site_bundle.ssh_access.application.health import Health, Status
+
+COMPONENT = "ssh-access"
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """Counters since the start and the times of the latest events."""
+
+    release: str
+    pid: int
+    since: datetime
+    last_poll_at: datetime | None = None
+    last_report_at: datetime | None = None
+    last_reconcile_at: datetime | None = None
+    operations: dict[tuple[str, str], int] = field(default_factory=dict)
+    drift: int = 0
+    last_errors: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def count_operation(self, change: str, result: str) -> None:
+        self.operations[change, result] = self.operations.get((change, result), 0) + 1
+
+
+def status_document(
+    telemetry: Telemetry,
+    health: Health,
+    *,
+    feed: dict[str, Any],
+    keys: dict[str, int],
+    extra: dict[str, Any],
+    now: datetime,
+) -> dict[str, Any]:
+    """The document of `status.json` (docs/architecture.md)."""
+    checks = {
+        check.id: {
+            "status": check.status.value,
+            "code": check.code or None,
+            "found": check.found,
+            "wanted": check.wanted,
+            "remedy": check.remedy,
+            "since": render_time(since),
+        }
+        for check, since in health.checks.values()
+    }
+    return {
+        "schema": 1,
+        "component": COMPONENT,
+        "release": telemetry.release,
+        "pid": telemetry.pid,
+        "state": health.state,
+        "since": render_time(telemetry.since),
+        "updatedAt": render_time(now),
+        "checks": checks,
+        "feed": feed,
+        "sequence": feed["sequence"],
+        "keys": keys,
+        "lastPollAt": _shown(telemetry.last_poll_at),
+        "lastReportAt": _shown(telemetry.last_report_at),
+        "lastReconcileAt": _shown(telemetry.last_reconcile_at),
+        "lastErrors": telemetry.last_errors,
+        **extra,
+    }
+
+
+def _shown(instant: datetime | None) -> str | None:
+    return render_time(instant) if instant is not None else None
+
+
+def agent_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]) -> list[Metric]:
+    """The agent's families; labels are closed sets."""
+    prefix = "pharos_ssh_access"
+    states: dict[Labels, float] = {
+        (("state", state),): float(health.state == state) for state in ("starting", "ready", "degraded")
+    }
+    checks: dict[Labels, float] = {
+        (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
+        for check, _ in health.checks.values()
+    }
+    moments: dict[Labels, float] = {
+        (("event", name),): moment.timestamp()
+        for name, moment in (
+            ("poll", telemetry.last_poll_at),
+            ("report", telemetry.last_report_at),
+            ("reconcile", telemetry.last_reconcile_at),
+        )
+        if moment is not None
+    }
+    operations: dict[Labels, float] = {
+        (("change", change), ("result", result)): float(number)
+        for (change, result), number in telemetry.operations.items()
+    }
+    return [
+        Metric(f"{prefix}_state", "gauge", "1 for the state the agent is in.", states),
+        Metric(f"{prefix}_check_passed", "gauge", "1 when the check passes.", checks),
+        Metric(f"{prefix}_last_success_timestamp_seconds", "gauge", "When it last succeeded.", moments),
+        Metric(
+            f"{prefix}_keys",
+            "gauge",
+            "Desired keys by outcome.",
+            {(("outcome", name),): float(number) for name, number in document["keys"].items()},
+        ),
+        Metric(
+            f"{prefix}_directory_operations", "counter", "Single-value changes since the start.", operations
+        ),
+        Metric(
+            f"{prefix}_drift_repaired",
+            "counter",
+            "Changes undone that others made.",
+            {(): float(telemetry.drift)},
+        ),
+        Metric(
+            f"{prefix}_removal_waiting_seconds",
+            "gauge",
+            "Age of the oldest removal that waits for the directory.",
+            {(): float(document["removalWaitingSeconds"])},
+        ),
+        Metric(
+            f"{prefix}_removal_cache_seconds",
+            "gauge",
+            "How long sssd may still show a removed key.",
+            {(): float(document["removalCacheSeconds"])},
+        ),
+    ]

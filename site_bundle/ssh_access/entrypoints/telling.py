@@ -1,0 +1,233 @@
+"""Everything the running agent says: log lines, health, status and metrics files, the service manager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.logs import Log
+from site_bundle.kernel.metrics import Metric
+from site_bundle.kernel.notify import Notifier
+from site_bundle.kernel.times import render_time
+from site_bundle.ssh_access.application.accept_feed import Accepted
+from site_bundle.ssh_access.application.health import Check, Health, Status
+from site_bundle.ssh_access.application.poll_changes import Polled
+from site_bundle.ssh_access.application.report_results import Receipt
+from site_bundle.ssh_access.domain.desired import DesiredKey, Outcome, Verdict
+from site_bundle.ssh_access.domain.feed import FeedState
+from site_bundle.ssh_access.domain.plan import Operation
+from site_bundle.ssh_access.entrypoints.status_document import Telemetry, agent_metrics, status_document
+
+_WATCHDOG_EVERY = 1.0
+
+
+class StatusSink(Protocol):
+    """Where the two documents are shown; OSError when they cannot be."""
+
+    def write(self, document: dict[str, Any], metrics: list[Metric]) -> None: ...
+
+
+class StatusJournal(Protocol):
+    """What the journal says for the status."""
+
+    def feed_state(self) -> FeedState: ...
+
+    def counts(self) -> dict[str, int]: ...
+
+    def oldest_unsettled_removal(self) -> datetime | None: ...
+
+
+class Telling:
+    """The port Events, and the agent's voice. Logs name keys by id, never people."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        health: Health,
+        telemetry: Telemetry,
+        files: StatusSink,
+        notifier: Notifier,
+        journal: StatusJournal,
+        cache_seconds: int,
+        observe: bool,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._log = log
+        self._health = health
+        self._telemetry = telemetry
+        self._files = files
+        self._notifier = notifier
+        self._journal = journal
+        self._cache_seconds = cache_seconds
+        self._observe = observe
+        self._now = now
+        self._monotonic = monotonic
+        self._fed_at = float("-inf")
+        self._files_fault = ""
+
+    # Events of a pass.
+
+    def operation(self, operation: Operation, result: str, *, drift: bool) -> None:
+        change = operation.change.value
+        self._telemetry.count_operation(change, result)
+        self._telemetry.drift += drift and result == "done"
+        write = self._log.info if result in {"done", "was_so", "would"} else self._log.warning
+        write("directory_change", change=change, result=result, key=operation.key_id, drift=drift or None)
+
+    def verdict(self, key: DesiredKey, verdict: Verdict) -> None:
+        fields: dict[str, object] = {"key": key.key_id, "change": key.change_id, "act": key.act.value}
+        if verdict.outcome is Outcome.REMOVED:
+            # Removed from the directory is not "login impossible" while sssd may cache (S7).
+            fields["cached_seconds"] = self._cache_seconds
+        write = self._log.warning if verdict.outcome is Outcome.REFUSED else self._log.info
+        write("key_decided", outcome=verdict.outcome.value, code=verdict.code, **fields)
+
+    def progress(self) -> None:
+        """A step is finished: the watchdog may know."""
+        moment = self._monotonic()
+        if moment - self._fed_at >= _WATCHDOG_EVERY:
+            self._fed_at = moment
+            self._notifier.send("WATCHDOG=1")
+
+    # Checks.
+
+    def passed(self, check_id: str, found: str) -> None:
+        self._set(Check(check_id, Status.PASS, found))
+
+    def failed(self, check_id: str, error: SiteError) -> None:
+        now = self._now()
+        self._telemetry.last_errors[check_id] = {
+            "code": error.code,
+            "found": error.found,
+            "at": render_time(now),
+        }
+        self._set(Check.of_error(check_id, error))
+
+    def _set(self, check: Check) -> None:
+        if not self._health.set(check, self._now()):
+            return
+        write = self._log.info if check.status is Status.PASS else self._log.warning
+        write(
+            "check",
+            check=check.id,
+            status=check.status.value,
+            code=check.code or None,
+            found=check.found,
+            wanted=check.wanted or None,
+            remedy=check.remedy or None,
+        )
+
+    # Turns.
+
+    def polled(self, polled: Polled, state: FeedState, now: datetime) -> None:
+        self._telemetry.last_poll_at = now
+        self.passed("site_api", "answers")
+        self._set(_feed_check(accepted=state.removals_allowed, complete=state.complete, feed=state.current))
+        if polled.switched:
+            self._log.warning("feed_switched", feed=state.current, accepted=state.accepted)
+        if polled.changes or polled.unlisted:
+            self._log.info(
+                "changes_journalled", changes=polled.changes, unlisted=polled.unlisted, cursor=state.cursor
+            )
+
+    def reported(self, receipts: Sequence[Receipt], now: datetime) -> None:
+        self._telemetry.last_report_at = now
+        self.passed("reports", "central has the results")
+        numbers: dict[str, int] = {}
+        for receipt in receipts:
+            numbers[receipt.outcome] = numbers.get(receipt.outcome, 0) + 1
+        write = self._log.warning if numbers.keys() & {"unknown", "stale"} else self._log.info
+        write("report_received", **numbers)
+
+    def reconciled(self, now: datetime) -> None:
+        self._telemetry.last_reconcile_at = now
+
+    def accepted(self, accepted: Accepted) -> None:
+        self._log.notice("feed_accepted", feed=accepted.feed, unlisted=accepted.unlisted)
+
+    # The service manager and the files.
+
+    def ready(self) -> None:
+        self._log.notice(
+            "started", release=self._telemetry.release, mode="observe" if self._observe else "apply"
+        )
+        self.publish("READY=1")
+
+    def stopping(self) -> None:
+        self._log.notice("stopping")
+        self._notifier.send("STOPPING=1", "STATUS=stopping")
+
+    def publish(self, *lines: str) -> None:
+        """Writes the files, tells the manager the state in a sentence, and feeds the watchdog."""
+        now = self._now()
+        document = status_document(
+            self._telemetry,
+            self._health,
+            feed=self._feed(),
+            keys=self._keys(),
+            extra=self._removals(now),
+            now=now,
+        )
+        try:
+            self._files.write(document, agent_metrics(self._telemetry, self._health, document))
+            self._files_fault = ""
+        except OSError as error:
+            if self._files_fault != str(error):
+                self._log.warning("status_unwritten", error=error.strerror)
+            self._files_fault = str(error)
+        self._fed_at = self._monotonic()
+        self._notifier.send(*lines, f"STATUS={self._sentence()}", "WATCHDOG=1")
+
+    def _sentence(self) -> str:
+        mode = "observing" if self._observe else "applying"
+        faults = "; ".join(f"{check.id}: {check.code or check.found}" for check in self._health.failing())
+        return f"{self._health.state}, {mode}" + (f" ({faults})" if faults else "")
+
+    def _feed(self) -> dict[str, Any]:
+        try:
+            state = self._journal.feed_state()
+        except SiteError:
+            return {"accepted": None, "current": None, "complete": False, "sequence": 0}
+        return {
+            "accepted": str(state.accepted) if state.accepted else None,
+            "current": str(state.current) if state.current else None,
+            "complete": state.complete,
+            "sequence": state.cursor,
+        }
+
+    def _keys(self) -> dict[str, int]:
+        try:
+            return self._journal.counts()
+        except SiteError:
+            return {}
+
+    def _removals(self, now: datetime) -> dict[str, Any]:
+        try:
+            since = self._journal.oldest_unsettled_removal()
+        except SiteError:
+            since = None
+        waiting = max(0, int((now - since).total_seconds())) if since is not None else 0
+        return {
+            "mode": "observe" if self._observe else "apply",
+            "removalWaitingSeconds": waiting,
+            "removalCacheSeconds": self._cache_seconds,
+        }
+
+
+def _feed_check(*, accepted: bool, complete: bool, feed: object) -> Check:
+    """The feed's own check: another history is a fault somebody must decide on."""
+    if accepted:
+        return Check("feed", Status.PASS, f"history {feed}", "the accepted history")
+    return Check(
+        "feed",
+        Status.FAIL,
+        f"central's history is now {feed}, not the accepted one; nothing is removed"
+        + ("" if complete else " (still being read)"),
+        "the accepted history",
+        f"if central was restored or rebuilt: pharos-ssh-access accept-feed {feed}",
+        "feed_not_accepted",
+    )

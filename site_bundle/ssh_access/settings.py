@@ -1,0 +1,115 @@
+"""The agent's settings: one table (X6). `activate` renders them from the profile; no secret is among the
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from site_bundle.directory.names import dn_text, socket_path
+from site_bundle.kernel.credential import Credential
+from site_bundle.kernel.errors import SettingsError
+from site_bundle.kernel.settings import (
+    Setting,
+    absolute_path,
+    https_origin,
+    one_of,
+    plain_text,
+    read_settings,
+    whole_number,
+)
+from site_bundle.ssh_access.domain.target import UidRange
+
+DEFAULT_STATE = Path("/var/lib/pharos-ssh-access")
+DEFAULT_RUNTIME = Path("/run/pharos-ssh-access")
+TOKEN = "PHAROS_SITE_API_TOKEN"  # noqa: S105 - the variable's name
+_SSH = "PHAROS_SSH_ACCESS_"
+
+TABLE = (
+    Setting("PHAROS_SITE_API_URL", "origin of the Site API, HTTPS", https_origin),
+    Setting("PHAROS_SITE_API_CA_FILE", "CA file; empty = the system's store", absolute_path, default=None),
+    Setting(TOKEN, "grant token with the scope ssh-access", plain_text, secret=True),
+    Setting(f"{_SSH}LDAPI_SOCKET", "path of slapd's ldapi socket", socket_path),
+    Setting(f"{_SSH}LDAP_IDENTITY", "who slapd must say this process is", dn_text),
+    Setting(f"{_SSH}PEOPLE_BASE", "base right below which members' entries stand", dn_text),
+    Setting(f"{_SSH}PROBE_ENTRY", "the administrators' entry for rights checks", dn_text, default=None),
+    Setting(f"{_SSH}UID_MIN", "lowest member UID", whole_number(1, 2**32 - 2)),
+    Setting(f"{_SSH}UID_MAX", "highest member UID", whole_number(1, 2**32 - 2)),
+    Setting(f"{_SSH}CACHE_SECONDS", "sssd's entry_cache_timeout", whole_number(0, 604800), default=5400),
+    Setting(
+        f"{_SSH}MODE",
+        "apply, or observe (writes nothing to LDAP)",
+        one_of("apply", "observe"),
+        default="apply",
+    ),
+    Setting(
+        f"{_SSH}STATE_DIRECTORY", "journal folder; default $STATE_DIRECTORY", absolute_path, default=None
+    ),
+    Setting(
+        f"{_SSH}RUNTIME_DIRECTORY", "status folder; default $RUNTIME_DIRECTORY", absolute_path, default=None
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """All of them, checked."""
+
+    site_api_url: str
+    ca_file: Path | None
+    credential: Credential
+    ldapi_socket: Path
+    ldap_identity: str
+    people_base: str
+    probe_entry: str | None
+    uids: UidRange
+    cache_seconds: int
+    observe: bool
+    state_directory: Path
+    runtime_directory: Path
+
+
+def agent_settings(environment: Mapping[str, str]) -> AgentSettings:
+    """SettingsError names every fault at once."""
+    values = read_settings(TABLE, environment)
+    low, high = values[f"{_SSH}UID_MIN"], values[f"{_SSH}UID_MAX"]
+    if low > high:
+        raise SettingsError(
+            "settings_refused",
+            found=f"{_SSH}UID_MIN {low} is above {_SSH}UID_MAX {high}",
+            wanted="a range",
+            remedy="correct uid_range in the profile",
+        )
+    return AgentSettings(
+        site_api_url=values["PHAROS_SITE_API_URL"],
+        ca_file=values["PHAROS_SITE_API_CA_FILE"],
+        credential=Credential.from_environment(TOKEN, environment),
+        ldapi_socket=values[f"{_SSH}LDAPI_SOCKET"],
+        ldap_identity=values[f"{_SSH}LDAP_IDENTITY"],
+        people_base=values[f"{_SSH}PEOPLE_BASE"],
+        probe_entry=values[f"{_SSH}PROBE_ENTRY"],
+        uids=UidRange(low, high),
+        cache_seconds=values[f"{_SSH}CACHE_SECONDS"],
+        observe=values[f"{_SSH}MODE"] == "observe",
+        state_directory=_directory(values, environment, "STATE_DIRECTORY", DEFAULT_STATE),
+        runtime_directory=_directory(values, environment, "RUNTIME_DIRECTORY", DEFAULT_RUNTIME),
+    )
+
+
+def runtime_directory(environment: Mapping[str, str]) -> Path:
+    """Where the status stands, for `status`, which needs no other setting."""
+    chosen = environment.get(f"{_SSH}RUNTIME_DIRECTORY")
+    values: dict[str, Any] = {f"{_SSH}RUNTIME_DIRECTORY": Path(chosen) if chosen else None}
+    return _directory(values, environment, "RUNTIME_DIRECTORY", DEFAULT_RUNTIME)
+
+
+def _directory(values: Mapping[str, Any], environment: Mapping[str, str], name: str, fallback: Path) -> Path:
+    """The setting, else what systemd passes (the first of a colon-separated list), else the unit's folder."""
+    chosen: Path | None = values[f"{_SSH}{name}"]
+    if chosen is not None:
+        return chosen
+    passed = environment.get(name, "").partition(":")[0]
+    return Path(passed) if passed else fallback
