@@ -14,6 +14,7 @@ from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, serve
 from central.kernel.times import utc_now
 from central.processes.options import database_options, serving_options
+from central.processes.refusals import StartRefused
 from central.processes.schema import CONTEXTS
 from central.settings import Settings
 from central.ssh_access.adapters.development_accounts import DevelopmentAccounts
@@ -32,10 +33,6 @@ THREADS: Final = 16
 CONNECTIONS: Final = 8
 
 
-class StartRefused(Exception):
-    """What the settings ask for must not run; the message says what to change."""
-
-
 @dataclass(frozen=True, slots=True)
 class ProjectApi:
     """Builds the service of one worker."""
@@ -51,6 +48,7 @@ class ProjectApi:
             metrics=Metrics(NAME),
             ready=database.check_ready,
             limits=HttpLimits(body_bytes=ADD_BYTES_MAX),
+            trusted_proxies=self.settings.trusted_proxies,
         )
         keys = PostgresMemberKeys(database)
         caller = MemberCaller(_verifier(self.settings), utc_now)

@@ -44,6 +44,7 @@ class SiteApi:
             metrics=Metrics(NAME),
             ready=database.check_ready,
             limits=HttpLimits(body_bytes=REPORT_BYTES_MAX),
+            trusted_proxies=self.settings.trusted_proxies,
         )
         keys = PostgresMemberKeys(database)
         routes = SiteRoutes(

@@ -116,3 +116,10 @@ UPDATE ssh_access.member_keys k
               %(reported_ats)s::timestamptz[], %(answered_ats)s::timestamptz[], %(revisions)s::integer[])
        AS r (key_id, state, reason, changed_at, reported_at, answered_at, revision)
  WHERE k.key_id = r.key_id;
+
+-- name: last_change
+-- A change with its place in the Site's feed.
+SELECT c.sequence, c.recorded_at, c.superseded_by IS NULL AS listed, f.head
+  FROM ssh_access.changes c
+  JOIN ssh_access.feeds f ON f.site = c.site
+ WHERE c.change_id = %(change_id)s;

@@ -1,0 +1,278 @@
+"""`pharos-central`: serve, migrate, check, grants, evidence, explain, dev.
+
+Exit codes: 0 done; 1 a fault of ours; 2 usage or settings; 3 refused by a rule; 4 unavailable, try again.
+What a command prints to stdout is its result; everything else goes to stderr. Imports stand inside the
+commands, so that `--version` and `--help` answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from central.settings import Process, Settings
+
+USAGE, REFUSED, UNAVAILABLE = 2, 3, 4
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def main() -> None:
+    """The console script."""
+    cli(prog_name="pharos-central")
+
+
+def _version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if not value or context.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"pharos-central {version('pharos-hpc')}")
+    context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show it."
+)
+def cli() -> None:
+    """Pharos HPC, central: members' keys, Site grants, and the APIs Sites and members speak.
+
+    Settings are environment variables (docs/settings.md). Try it all on this machine with
+    `pharos-central dev --state ./state`.
+    """
+
+
+@cli.command()
+@click.argument("process", type=click.Choice(["site-api", "project-api"]))
+def serve(process: str) -> None:
+    """Run one HTTP process until it is stopped."""
+    with _told():
+        if process == "site-api":
+            from central.processes import site_api
+
+            sys.exit(site_api.run(_settings("site_api")))
+        from central.processes import project_api
+
+        sys.exit(project_api.run(_settings("member_api")))
+
+
+@cli.command()
+@click.option(
+    "--phase",
+    type=click.Choice(["pre", "post", "both"]),
+    default="both",
+    show_default=True,
+    help="`pre` before new code runs, `post` once no old code runs.",
+)
+def migrate(phase: str) -> None:
+    """Bring the database's schema up to date; PHAROS_DATABASE_URL names the migrator's role."""
+    with _told():
+        from central.kernel.migrations import migrate as apply
+        from central.processes.schema import CONTEXTS
+
+        settings = _settings("migrate")
+        phases = {"pre": ("pre",), "post": ("post",), "both": ("pre", "post")}
+        for title in apply(settings.database_direct_url, CONTEXTS, phases=phases[phase]):  # type: ignore[arg-type]
+            click.echo(title)
+
+
+@cli.command()
+@click.argument("process", type=click.Choice(["site-api", "project-api", "operator"]))
+def check(process: str) -> None:
+    """Say whether a process could start now: settings, database, schema, issuer."""
+    with _told():
+        from central.processes.checks import run_checks
+
+        names: dict[str, Process] = {
+            "site-api": "site_api",
+            "project-api": "member_api",
+            "operator": "operator",
+        }
+        settings = _settings(names[process])
+        failed = False
+        for finding in run_checks(settings):
+            failed = failed or not finding.passed
+            click.echo(f"{'pass' if finding.passed else 'FAIL'}  {finding.name}: {finding.text}")
+        if failed:
+            sys.exit(REFUSED)
+
+
+@cli.group()
+def grants() -> None:
+    """What lets a Site's agent speak to the Site API."""
+
+
+@grants.command("issue")
+@click.option("--site", required=True, help="The Site's environment name, such as slurm.")
+@click.option(
+    "--scope",
+    "scopes",
+    required=True,
+    multiple=True,
+    type=click.Choice(["ssh-access", "commands"]),
+    help="What it opens; may be given twice.",
+)
+@click.option("--expires", help="An RFC 3339 time, or a span such as 90d. Without it: until revoked.")
+@click.option("--output", type=_NEW_FILE, help="A new file for the token, made with mode 0600.")
+@click.option("--show", is_flag=True, help="Print the token to stdout instead; it may stay in your terminal.")
+def grants_issue(
+    site: str, scopes: tuple[str, ...], expires: str | None, output: Path | None, show: bool
+) -> None:
+    """Issue a grant. Its token is shown once: central keeps a digest of it only."""
+    if (output is None) == (not show):
+        raise click.UsageError("name --output FILE for the token, or --show to print it; one of the two")
+    with _told():
+        from central.processes.operator import issue_grant
+
+        settings = _settings("operator")
+        grant, token = issue_grant(settings, site=site, scopes=scopes, expires=expires, output=output)
+        click.echo(f"grant {grant.grant_id} for {grant.site}: {', '.join(grant.scopes)}", err=True)
+        click.echo(token if show else str(output))
+
+
+@grants.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def grants_list(as_json: bool) -> None:
+    """List every grant with its state and last use; no secret."""
+    with _told():
+        import json
+
+        from central.kernel.times import utc_now
+        from central.processes.operator import grant_document, list_grants
+
+        now = utc_now()
+        found = [grant_document(grant, now) for grant in list_grants(_settings("operator"))]
+        if as_json:
+            click.echo(json.dumps({"schema": 1, "grants": found}))
+            return
+        for grant in found:
+            scopes = ",".join(str(scope) for scope in grant["scopes"])  # type: ignore[attr-defined]
+            used = grant["lastUsedAt"] or "never"
+            click.echo(
+                f"{grant['grantId']}  {grant['site']:<12} {scopes:<22} {grant['state']:<8} used {used}"
+            )
+
+
+@grants.command("revoke")
+@click.argument("grant_id", type=click.UUID)
+def grants_revoke(grant_id: object) -> None:
+    """Revoke a grant: its token is refused from the next request on."""
+    with _told():
+        from uuid import UUID
+
+        from central.processes.operator import revoke_grant
+
+        grant = revoke_grant(_settings("operator"), UUID(str(grant_id)))
+        click.echo(f"revoked {grant.grant_id} of {grant.site}")
+
+
+@cli.group()
+def evidence() -> None:
+    """Signed evidence that a contract was accepted, for a Site's installer (I12)."""
+
+
+@evidence.command("issue")
+@click.option("--contract", required=True, help="Such as central-bootstrap.")
+@click.option("--revision", required=True, help="The accepted revision, from the release's manifest.")
+@click.option("--component", required=True, help="Such as ssh-access.")
+@click.option("--site", required=True, help="The Site's environment name.")
+@click.option("--issued-by", required=True, help="Who accepted it.")
+@click.option("--until", required=True, help="An RFC 3339 time, or a span such as 90d.")
+@click.option("--key", "key", required=True, type=_NEW_FILE, help="Path of the SSH private key that signs.")
+@click.option("--output", required=True, type=_NEW_FILE, help="A new .yaml file; FILE.sig is made beside it.")
+@click.option("--laboratory", is_flag=True, help="Mark it as a laboratory's: production profiles refuse it.")
+def evidence_issue(
+    *,
+    contract: str,
+    revision: str,
+    component: str,
+    site: str,
+    issued_by: str,
+    until: str,
+    key: Path,
+    output: Path,
+    laboratory: bool,
+) -> None:
+    """Issue and sign one piece of evidence."""
+    with _told():
+        from central.processes.evidence import issue
+
+        signature = issue(
+            contract=contract,
+            revision=revision,
+            component=component,
+            site=site,
+            issued_by=issued_by,
+            until=until,
+            key=key,
+            output=output,
+            laboratory=laboratory,
+        )
+        if laboratory:
+            click.echo("LABORATORY evidence: it proves nothing for production", err=True)
+        click.echo(f"{output}\n{signature}")
+
+
+@cli.group()
+def explain() -> None:
+    """Why something is in its state: each link of evidence with its age."""
+
+
+@explain.command("key")
+@click.argument("key_id", type=click.UUID)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def explain_key(key_id: object, as_json: bool) -> None:
+    """Explain a member's key: wish, change, Site, result."""
+    with _told():
+        from uuid import UUID
+
+        from central.processes.explain import explain_key as explanation
+        from central.processes.explain import render
+
+        links = explanation(_settings("operator"), UUID(str(key_id)))
+        click.echo(render(links, as_json=as_json))
+
+
+def _settings(process: Process) -> Settings:
+    from central.settings import load_settings
+
+    return load_settings(os.environ, process)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Turns what a command refuses into its line on stderr and its exit code."""
+    from central.kernel.errors import Unavailable
+    from central.kernel.migrations import MigrationRefused
+    from central.processes.refusals import OperatorRefused, refusal_of
+    from central.settings import SettingsRefused
+
+    try:
+        yield
+    except SettingsRefused as error:
+        for fault in error.faults:
+            click.echo(f"settings: {fault}", err=True)
+        sys.exit(USAGE)
+    except Unavailable as error:
+        click.echo(f"unavailable ({error.code}): {error.detail}", err=True)
+        sys.exit(UNAVAILABLE)
+    except (MigrationRefused, *OperatorRefused) as error:
+        code, text = refusal_of(error)
+        click.echo(f"refused ({code}): {text}", err=True)
+        sys.exit(REFUSED)
+
+
+from central.dev.commands import dev  # noqa: E402 - a light module: it imports click alone
+
+cli.add_command(dev)
+
+if __name__ == "__main__":
+    main()

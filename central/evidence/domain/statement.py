@@ -1,0 +1,79 @@
+"""What evidence says: this contract, at this revision, was accepted for this component of this Site (I12).
+
+Evidence of a laboratory is marked, and a production profile refuses it (X8).
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+CONTRACTS: Final = (
+    "central-bootstrap",
+    "beto-synchronisation",
+    "member-site-project-bindings",
+    "project-run-cancel-authority",
+    "member-credential-delegation",
+    "repository-grants",
+    "member-owned-workspace",
+)
+"""The contracts of the ledger's I12, in its order."""
+
+COMPONENTS: Final = ("ssh-access", "runtime", "reporter")
+NAMESPACE: Final = "pharos-hpc-evidence"
+"""What `ssh-keygen -Y` signs under, so that a signature made for something else is no evidence."""
+
+_SITE: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_VALID_AT_MOST: Final = timedelta(days=400)
+
+
+class EvidenceRefused(Exception):
+    """A statement that is not made. The message says what was found, what is wanted, what to do."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One piece of evidence; times carry a zone. `issued_by` names the person or office that accepted."""
+
+    contract: str
+    revision: str
+    component: str
+    site: str
+    issued_by: str
+    issued_at: datetime
+    valid_until: datetime
+    laboratory: bool
+
+
+def check(statement: Statement) -> Statement:
+    """The statement, if every part of it can be meant. Raises `EvidenceRefused`."""
+    if statement.contract not in CONTRACTS:
+        raise EvidenceRefused(
+            "evidence_contract", f"no contract {statement.contract!r}; there are {', '.join(CONTRACTS)}"
+        )
+    if statement.component not in COMPONENTS:
+        raise EvidenceRefused(
+            "evidence_component", f"no component {statement.component!r}; there are {', '.join(COMPONENTS)}"
+        )
+    if not _SITE.fullmatch(statement.site):
+        raise EvidenceRefused("evidence_site", f"{statement.site!r} is no environment's name, such as slurm")
+    if not _REVISION.fullmatch(statement.revision):
+        raise EvidenceRefused(
+            "evidence_revision",
+            "the revision is 1 to 128 letters, digits, dots, colons and dashes; "
+            "the release's manifest holds it",
+        )
+    if not 1 <= len(statement.issued_by) <= 128 or not statement.issued_by.isprintable():
+        raise EvidenceRefused("evidence_issuer", "who accepted is named in 1 to 128 printable characters")
+    lasts = statement.valid_until - statement.issued_at
+    if not timedelta() < lasts <= _VALID_AT_MOST:
+        raise EvidenceRefused(
+            "evidence_until",
+            f"evidence ends in the future and within {_VALID_AT_MOST.days} days; accept again then",
+        )
+    return statement

@@ -1,0 +1,49 @@
+"""Whether a process could start now: each thing it stands on, asked by itself (X1)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from central.identity.issuer import HttpDocuments, IssuerKeys
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.errors import Unavailable
+from central.kernel.migrations import MigrationRefused, require_schema
+from central.kernel.times import utc_now
+from central.processes.schema import CONTEXTS
+from central.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check's outcome."""
+
+    name: str
+    passed: bool
+    text: str
+
+
+def run_checks(settings: Settings) -> Iterator[Finding]:
+    """Every check of the process the settings are for."""
+    yield Finding(
+        "settings", True, f"{settings.environment}; ignored: {', '.join(settings.ignored) or 'none'}"
+    )
+    options = DatabaseOptions(url=settings.database_url, application="check", pool_size=1)
+    with Database(options) as database:
+        yield _asked("database", database.check_ready, "answers and takes writes")
+        yield _asked("schema", lambda: require_schema(database, CONTEXTS), "is what this code knows")
+    if settings.oidc is not None:
+        oidc = settings.oidc
+        documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
+        keys = IssuerKeys(oidc.issuer, documents)
+        yield _asked("issuer", lambda: keys.key("", utc_now()), f"{oidc.issuer} publishes its keys")
+    if settings.development_accounts is not None:
+        yield Finding("accounts", True, f"DEVELOPMENT stand-in {settings.development_accounts} (X8)")
+
+
+def _asked(name: str, ask: Callable[[], object], passed: str) -> Finding:
+    try:
+        ask()
+    except Unavailable as error:
+        return Finding(name, False, error.detail)
+    except MigrationRefused as error:
+        return Finding(name, False, str(error))
+    return Finding(name, True, passed)

@@ -1,0 +1,101 @@
+"""Why a member's key is in its state: each link of evidence with its age (O1)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from central.grants.adapters.postgres_grants import PostgresGrants
+from central.grants.domain.grant import Grant, Scope
+from central.kernel.times import format_rfc3339, utc_now
+from central.processes.operator import opened
+from central.settings import Settings
+from central.ssh_access.adapters.key_evidence import KeyEvidence, key_evidence
+from central.ssh_access.domain.member_key import Act, MemberKey
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One thing known, since when, and how old that is in whole seconds (None where no time belongs to it)."""
+
+    name: str
+    text: str
+    at: datetime | None
+    age: int | None
+
+
+def explain_key(settings: Settings, key_id: UUID) -> Sequence[Link]:
+    """The links from what the member asked for to what the Site did. Raises `KeyUnknown`."""
+    now = utc_now()
+    with opened(settings) as database:
+        evidence = key_evidence(database, key_id)
+        grants = PostgresGrants(database).everything()
+    key = evidence.key
+    return [
+        _link("state", _state(key), key.changed_at, now),
+        _link(
+            "wish",
+            f"{key.act.value} {key.public_key.fingerprint} for {key.target.username}",
+            key.added_at,
+            now,
+        ),
+        _link("change", _change(evidence), evidence.recorded_at, now),
+        _asking(key, grants, now),
+        _link("report", _report(key), key.answered_at, now),
+    ]
+
+
+def render(links: Sequence[Link], *, as_json: bool) -> str:
+    """For a terminal, or as one JSON document."""
+    if as_json:
+        rows = [
+            {
+                "link": link.name,
+                "text": link.text,
+                "at": format_rfc3339(link.at) if link.at else None,
+                "ageSeconds": link.age,
+            }
+            for link in links
+        ]
+        return json.dumps({"schema": 1, "links": rows})
+    return "\n".join(
+        f"{link.name:<8} {link.text}" + (f"  ({link.age} s ago)" if link.age is not None else "")
+        for link in links
+    )
+
+
+def _link(name: str, text: str, at: datetime | None, now: datetime) -> Link:
+    return Link(name, text, at, max(0, int((now - at).total_seconds())) if at else None)
+
+
+def _state(key: MemberKey) -> str:
+    reason = f", because {key.reason}" if key.reason else ""
+    return f"{key.state.value}{reason} (revision {key.revision})"
+
+
+def _change(evidence: KeyEvidence) -> str:
+    head = f"sequence {evidence.sequence} of the feed, whose head is {evidence.head}"
+    return head if evidence.listed else f"{head}; no longer listed, a later change of the same key stands"
+
+
+def _asking(key: MemberKey, grants: Sequence[Grant], now: datetime) -> Link:
+    """Whether the Site can have asked at all, by the use of its grants."""
+    valid = [
+        grant
+        for grant in grants
+        if grant.site == key.site and Scope.SSH_ACCESS in grant.scopes and grant.valid(now)
+    ]
+    if not valid:
+        return Link("site", f"{key.site} has no valid ssh-access grant: it cannot ask", None, None)
+    used = max((grant.last_used_at for grant in valid if grant.last_used_at), default=None)
+    text = f"{key.site} last asked (to the minute)" if used else f"{key.site} has a grant and never used it"
+    return _link("site", text, used, now)
+
+
+def _report(key: MemberKey) -> str:
+    if key.answered_at is None:
+        return (
+            f"{key.site} has said nothing of this {'addition' if key.act is Act.PRESENT else 'removal'} yet"
+        )
+    return f"{key.site} observed it by its own clock"

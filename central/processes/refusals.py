@@ -1,0 +1,44 @@
+"""Every refusal an operator's command may meet, with its stable code."""
+
+from typing import Final
+
+from central.evidence.domain.statement import EvidenceRefused
+from central.grants.application.ports import GrantUnknown
+from central.grants.domain.grant import GrantRefused
+from central.kernel.embedded_postgres import EmbeddedPostgresFailed
+from central.kernel.errors import CorruptState
+from central.kernel.migrations import MigrationRefused
+from central.ssh_access.application.ports import KeyUnknown
+
+
+class StartRefused(Exception):
+    """What the settings ask for must not run; the message says what to change."""
+
+
+OperatorRefused: Final = (
+    EvidenceRefused,
+    GrantRefused,
+    GrantUnknown,
+    KeyUnknown,
+    StartRefused,
+    CorruptState,
+    EmbeddedPostgresFailed,
+)
+
+
+def refusal_of(error: Exception) -> tuple[str, str]:
+    """The code and the text."""
+    if isinstance(error, EvidenceRefused | GrantRefused):
+        return error.code, str(error)
+    fixed = {
+        GrantUnknown: (
+            "grant_unknown",
+            "there is no grant of this id; `pharos-central grants list` shows them",
+        ),
+        KeyUnknown: ("key_unknown", "there is no key of this id"),
+        MigrationRefused: ("schema_refused", str(error)),
+        StartRefused: ("start_refused", str(error)),
+        CorruptState: ("state_corrupt", str(error)),
+        EmbeddedPostgresFailed: ("postgres_failed", str(error)),
+    }
+    return fixed[type(error)]

@@ -1,0 +1,51 @@
+"""What the database holds on one key, for people who ask why (O1)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from central.kernel.database import Database, Transaction
+from central.kernel.queries import load_queries
+from central.kernel.times import stored_instant
+from central.ssh_access.adapters.rows import KeyRow
+from central.ssh_access.application.ports import KeyUnknown
+from central.ssh_access.domain.member_key import MemberKey
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEvidence:
+    """A key with its last change. `listed`: a Site that starts from nothing is told of it."""
+
+    key: MemberKey
+    sequence: int
+    recorded_at: datetime
+    listed: bool
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangeRow:
+    sequence: int
+    recorded_at: datetime
+    listed: bool
+    head: int
+
+
+def key_evidence(database: Database, key_id: UUID) -> KeyEvidence:
+    """Reads it in one transaction. Raises `KeyUnknown`."""
+    queries = load_queries("central.ssh_access")
+
+    def read(tx: Transaction) -> KeyEvidence:
+        row = tx.maybe(KeyRow, queries["key_by_id"], {"key_id": key_id})
+        if row is None:
+            raise KeyUnknown
+        change = tx.one(_ChangeRow, queries["last_change"], {"change_id": row.change_id})
+        return KeyEvidence(
+            key=row.key(),
+            sequence=change.sequence,
+            recorded_at=stored_instant(change.recorded_at),
+            listed=change.listed,
+            head=change.head,
+        )
+
+    return database.run(read, repeatable=True)
