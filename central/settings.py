@@ -217,7 +217,7 @@ SETTINGS: tuple[Setting, ...] = (
         _file, frozenset({"member_api"}),
     ),
     Setting(
-        "PHAROS_SITES", "names, comma-separated", "The Sites, by environment name (`slurm`), never by Site id.",
+        "PHAROS_SITES", "names, comma-separated", "The Sites by environment name (`slurm`), not by Site id.",
         _sites, _SERVERS, required=True,
     ),
     Setting(

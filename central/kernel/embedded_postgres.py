@@ -95,7 +95,7 @@ class EmbeddedPostgres:
         """Make the data folder the first time, start, wait until it answers, return where."""
         if len(os.fsencode(self._folder)) > _SOCKET_PATH_MAX:
             raise EmbeddedPostgresFailed(
-                f"{self._folder} is too long a path for a Unix socket: choose one under {_SOCKET_PATH_MAX} bytes"
+                f"{self._folder} is too long a path for a Unix socket: at most {_SOCKET_PATH_MAX} bytes"
             )
         for name in ("", "socket", "log"):
             self._own_folder(self._folder / name)
