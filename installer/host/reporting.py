@@ -63,7 +63,8 @@ class TextSink:
     def write(self, event: Event, at: datetime) -> None:  # noqa: ARG002 - the port's shape
         """One line."""
         if event.kind == "result":
-            _line(self._results, event.text)
+            if event.fields.get("ok", True):
+                _line(self._results, event.text)
         elif not self._quiet or event.kind in _QUIET:
             prefix = {"warning": "warning: ", "refusal": "refused: "}.get(event.kind, "")
             _line(self._progress, prefix + event.text)

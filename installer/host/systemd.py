@@ -90,7 +90,8 @@ class Systemctl:
             raise ServiceError(str(error)) from error
         if done.code != 0 and not may_fail:
             why = _last_line(done.stderr) or f"exit {done.code}"
-            raise ServiceError(f"systemctl {arguments[0]} {arguments[-1]}: {why}")
+            words = " ".join(argument for argument in arguments if not argument.startswith("--"))
+            raise ServiceError(f"systemctl {words}: {why}")
         return done.stdout
 
 

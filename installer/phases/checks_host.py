@@ -38,7 +38,7 @@ def host_findings(host: Host, profile: Profile, manifest: Manifest) -> list[Find
 def identity_findings(
     host: Host, profile: Profile, users: dict[str, str], *, must_exist: bool
 ) -> list[Finding]:
-    """The component identities (component → user): unprivileged, distinct, outside the members' range (I7)."""
+    """Component identities (component → user): unprivileged, distinct, outside the members' range (I7)."""
     findings: list[Finding] = []
     seen: dict[int, str] = {}
     for component, user in users.items():

@@ -1,11 +1,11 @@
 """Does one action of a plan. Raises StepError, which says what did not happen."""
 
+from dataclasses import replace
 from typing import assert_never
 
 from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
 from installer.domain.files import FileText
 from installer.domain.health import Health, Sample, judge
-from installer.domain.limits import Limits
 from installer.domain.plan import (
     Action,
     AwaitHealth,
@@ -20,8 +20,10 @@ from installer.domain.plan import (
 )
 from installer.domain.refusal import Refusal
 from installer.domain.units import UnitState
+from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.files import make_folder, remove_file, set_link, write_file
+from installer.host.identities import local_identity
 from installer.host.observe import reported_status
 from installer.host.paths import unit_path
 from installer.host.systemd import ServiceError
@@ -88,7 +90,11 @@ def await_health(host: Host, action: AwaitHealth, checkpoint: Checkpoint) -> Hea
         samples.append(_sample(host, action))
         health = judge(samples, started=started, release=action.release, window=window, deadline=deadline)
         if health.verdict == "healthy":
-            return health
+            problem = component_says(host, action.component, action.release) if action.release else None
+            if problem is None:
+                return health
+            samples.append(replace(samples[-1], at=host.clock.monotonic(), status=problem))
+            health = judge(samples, started=started, release=action.release, window=window, deadline=deadline)
         if health.verdict == "failed":
             raise StepError(step_id(action), health.reason, unhealthy=action.release is not None)
         checkpoint("during-health")
@@ -102,6 +108,23 @@ def _sample(host: Host, action: AwaitHealth) -> Sample:
     except ServiceError:
         unit = None
     return Sample(at=host.clock.monotonic(), unit=unit, status=reported_status(host, action.component))
+
+
+def component_says(host: Host, component: str, release: str) -> str | None:
+    """Why the component's own ``status`` verb, run as its identity, does not call it healthy; None when it
+    does.
+    """
+    try:
+        described = host.releases.manifest_of(release).component(component)
+        identity = local_identity(host.paths, described.user)
+        if identity is None:
+            return f"there is no user {described.user}"
+        program = host.paths.venv(release, component) / "bin" / described.console_script
+        argv = [str(program), "status", "--json"]
+        done = host.run(argv, timeout=host.limits.probe_seconds, run_as=identity.run_as)
+    except (Refusal, CommandError) as error:
+        return str(error)
+    return None if done.code == 0 else f"its own status exits {done.code}"
 
 
 def _place(host: Host, path: str, file: FileText | None) -> None:

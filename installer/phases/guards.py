@@ -1,0 +1,58 @@
+"""What must hold before anything is stopped: no unfinished operation, record and link agree, the journal
+can be read.
+"""
+
+from installer.domain.activation import ComponentIntent, linked_release
+from installer.domain.refusal import UNFINISHED_JOURNAL, Refusal
+from installer.domain.releases import refuse_unreadable_journal
+from installer.host.component_journal import journal_schema
+from installer.host.context import Host
+from installer.host.identities import local_identity
+from installer.host.releases import InstalledRelease
+
+
+def refuse_unfinished(host: Host) -> None:
+    """Raise ``unfinished_journal`` (exit 9) while an operation is open; a closed one is only put away."""
+    journal = host.journal.read()
+    if journal is None:
+        return
+    if journal.operation is None:
+        host.journal.discard()
+    elif journal.closed:
+        host.journal.archive(journal.operation.id)
+    else:
+        raise Refusal(
+            "unfinished_journal",
+            found=f"{journal.operation.phase} of {journal.operation.at} was not finished",
+            wanted="no open operation",
+            remedy="Run `pharos-installer recover`: it brings back the state from before that operation.",
+            exit_code=UNFINISHED_JOURNAL,
+        )
+
+
+def refuse_mismatch(intent: ComponentIntent) -> None:
+    """Raise ``record_mismatch`` (exit 9) when link and success record name different releases (row 27)."""
+    linked = linked_release(intent.prior.current, intent.name)
+    recorded = intent.prior.record.release if intent.prior.record is not None else None
+    if linked != recorded:
+        raise Refusal(
+            "record_mismatch",
+            found=f"{intent.name} is linked to {linked}, the success record names {recorded}",
+            wanted="both the same",
+            remedy="A journal was lost, or another hand moved the link. If the link is right run"
+            " `pharos-installer recover --adopt-links`, else put the link back.",
+            exit_code=UNFINISHED_JOURNAL,
+        )
+
+
+def refuse_unreadable_component_journal(host: Host, installed: InstalledRelease, name: str) -> None:
+    """Raise unless the release reads the component's journal on disk (B32, row 36)."""
+    component = installed.component(name)
+    identity = local_identity(host.paths, component.user)
+    if identity is None:
+        return
+    on_disk = journal_schema(
+        host.paths, host.run, component=name, run_as=identity.run_as, timeout=host.limits.command_seconds
+    )
+    reads = component.journal_schemas.reads
+    refuse_unreadable_journal(component=name, release=installed.id, reads=reads, on_disk=on_disk)

@@ -1,0 +1,110 @@
+"""``rollback``: back to a retained release that was good; re-verified, data untouched (I14, H21, B32)."""
+
+from dataclasses import dataclass
+
+from installer.bootstrap.lock import hold
+from installer.domain.activation import ComponentState, Operation, linked_release
+from installer.domain.plan import ComponentTarget, describe, switch_plan
+from installer.domain.refusal import USAGE, Refusal
+from installer.domain.releases import rollback_target
+from installer.domain.state import State
+from installer.domain.template import unit_name
+from installer.domain.times import format_time
+from installer.host.context import Host
+from installer.host.observe import observe_component
+from installer.host.releases import InstalledRelease
+from installer.host.site_inputs import Site
+from installer.phases.activate import make_target
+from installer.phases.guards import refuse_mismatch, refuse_unfinished, refuse_unreadable_component_journal
+from installer.phases.outcome import Outcome, announce
+from installer.phases.rendering import refuse_edited, unit_edited
+from installer.steps.switch import run_switch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackRequest:
+    """What the administrator asks for; no release means the last good one."""
+
+    components: tuple[str, ...]
+    operation: str
+    to: str | None = None
+    accepted_units: tuple[str, ...] = ()
+
+
+def plan_rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
+    """What ``rollback`` would do now; nothing is written."""
+    announce(host, "rollback (plan)", site.profile)
+    targets = _targets(host, site, host.state.read(), request, verify=False)
+    lines = [describe(action) for action in switch_plan(targets)]
+    for line in lines:
+        host.report.say("plan", line)
+    return Outcome(text="\n".join(["rollback would:", *lines]), fields={"plan": lines})
+
+
+def rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
+    """Roll back. Raises Refusal: 2, 4, 5, 9 with nothing changed, 7 restored, 8 restore incomplete."""
+    announce(host, "rollback", site.profile)
+    with hold(host.paths.lock, verb="rollback"):
+        refuse_unfinished(host)
+        state, said = host.state.load(host.clock.now())
+        if said:
+            host.report.say("warning", said)
+        targets = _targets(host, site, state, request, verify=True)
+        host.state.write(state)
+        operation = Operation(
+            id=request.operation,
+            phase="rollback",
+            at=format_time(host.clock.now()),
+            components=tuple(target.intent for target in targets),
+        )
+        run_switch(host, operation, switch_plan(targets))
+    names = ", ".join(f"{target.intent.name} to {target.intent.release}" for target in targets)
+    return Outcome(
+        text=f"rolled back and healthy: {names}; application data is as it was",
+        changed=True,
+        fields={
+            "operation": operation.id,
+            "components": {target.intent.name: target.intent.release for target in targets},
+        },
+    )
+
+
+def _targets(
+    host: Host, site: Site, state: State, request: RollbackRequest, *, verify: bool
+) -> tuple[ComponentTarget, ...]:
+    """Every component's target, all refusals raised before the first stop."""
+    targets: list[ComponentTarget] = []
+    for name in request.components:
+        record = state.components.get(name)
+        if record is None:
+            raise Refusal(
+                "rollback_nothing",
+                found=f"component {name} was never active here",
+                wanted="a component with a success record",
+                remedy="Use `activate` for a first activation.",
+                exit_code=USAGE,
+            )
+        unit = unit_name(host.releases.manifest_of(record.release).component(name).unit)
+        prior = observe_component(host, name=name, unit=unit, state=state)
+        installed = _wanted(host, name, prior, request, verify=verify)
+        if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
+            raise refuse_edited(unit)
+        target = make_target(host, site, installed, name=name, prior=prior, operation=request.operation)
+        refuse_mismatch(target.intent)
+        if verify:
+            refuse_unreadable_component_journal(host, installed, name)
+        targets.append(target)
+    return tuple(targets)
+
+
+def _wanted(
+    host: Host, name: str, prior: ComponentState, request: RollbackRequest, *, verify: bool
+) -> InstalledRelease:
+    release = rollback_target(
+        host.releases.sealed(),
+        component=name,
+        asked=request.to,
+        current=linked_release(prior.current, name),
+        previous=linked_release(prior.previous, name),
+    )
+    return host.releases.verified(release) if verify else host.releases.manifest_of(release)

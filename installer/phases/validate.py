@@ -1,0 +1,122 @@
+"""``validate``: would the installed release work here? Directory rights are tried on the probe entry,
+nothing starts.
+"""
+
+import tempfile
+from pathlib import Path
+
+from installer.bootstrap.lock import hold
+from installer.domain.checks import Finding, failed, passed, unknown
+from installer.domain.refusal import Refusal
+from installer.domain.template import unit_name
+from installer.host.commands import CommandError
+from installer.host.context import Host
+from installer.host.files import write_file
+from installer.host.releases import InstalledRelease
+from installer.host.site_inputs import Site
+from installer.host.systemd import ServiceError
+from installer.phases.checks_host import identity_findings
+from installer.phases.checks_site import (
+    credential_findings,
+    directory_findings,
+    site_api_findings,
+    socket_finding,
+    sssd_finding,
+)
+from installer.phases.outcome import Outcome, announce, counts, settle
+from installer.phases.rendering import rendered_unit
+
+
+def validate(host: Host, site: Site, release: str, components: tuple[str, ...]) -> Outcome:
+    """All checks of the installed release, then one refusal or none. Takes the lock: the probe entry is
+    one.
+    """
+    announce(host, "validate", site.profile)
+    with hold(host.paths.lock, verb="validate"):
+        installed = host.releases.verified(release)
+        host.report.say(
+            "check", f"pass    release.sealed: {release} is as it was sealed", check="release.sealed"
+        )
+        verdict = settle(
+            host, site.profile, "validate", component_findings(host, site, installed, components)
+        )
+    return Outcome(
+        text=f"validated: release {release} can run {', '.join(components)} here."
+        " Installed and validated is not qualified: activate judges the running component",
+        fields={"release": release, "components": list(components), "checks": counts(verdict)},
+    )
+
+
+def component_findings(
+    host: Host, site: Site, installed: InstalledRelease, components: tuple[str, ...]
+) -> list[Finding]:
+    """What must hold for each component before it may run."""
+    users = {name: installed.component(name).user for name in components}
+    findings = identity_findings(host, site.profile, users, must_exist=True)
+    for name in components:
+        findings += credential_findings(host, site, name)
+        findings += site_api_findings(host, site, name)
+        findings += unit_findings(host, site, installed, name)
+        if name == "ssh-access":
+            findings.append(socket_finding(host, site))
+            findings += directory_findings(host, site, users[name], writes=True)
+            findings.append(sssd_finding(host, site))
+    return findings
+
+
+def unit_findings(host: Host, site: Site, installed: InstalledRelease, component: str) -> list[Finding]:
+    """The unit as systemd sees it: accepted text, not masked, drop-ins shown (row 32)."""
+    unit = unit_name(installed.component(component).unit)
+    findings = [_accepted(host, site, installed, component, unit)]
+    wanted = f"{unit} not masked"
+    try:
+        state = host.services.show(unit)
+    except ServiceError as error:
+        remedy = "See `systemctl status`; activation needs systemd."
+        return [*findings, unknown("unit.admin", str(error), wanted, remedy, subject=component)]
+    if state.masked:
+        remedy = f"An administrator masked it: systemctl unmask {unit}, if that is wanted."
+        findings.append(failed("unit.admin", "it is masked", wanted, remedy, subject=component))
+    else:
+        findings.append(
+            passed("unit.admin", state.file_state or "no unit file yet", wanted, subject=component)
+        )
+    if state.drop_ins:
+        remedy = "Local drop-ins are kept; look whether they fit this release."
+        found = ", ".join(state.drop_ins)
+        findings.append(failed("unit.drop-ins", found, "no local drop-in", remedy, subject=component))
+    return findings
+
+
+def _accepted(host: Host, site: Site, installed: InstalledRelease, component: str, unit: str) -> Finding:
+    """``systemd-analyze verify`` of the rendered text in a folder of its own; a misspelt directive counts
+    (fact 12).
+    """
+    wanted = f"`systemd-analyze verify` is content with {unit}"
+    remedy = "Use a release whose unit fits this systemd; see its words."
+    try:
+        placed = rendered_unit(host, site, installed, component)
+        with tempfile.TemporaryDirectory(prefix="pharos-unit-") as folder:
+            if placed.file is not None:
+                write_file(Path(folder) / unit, placed.file)
+            argv = [
+                "systemd-analyze",
+                "verify",
+                "--recursive-errors=no",
+                "--man=no",
+                str(Path(folder) / unit),
+            ]
+            done = host.run(argv, timeout=host.limits.command_seconds)
+    except Refusal as refusal:
+        return failed("unit.verify", refusal.found, wanted, refusal.remedy, subject=component)
+    except (CommandError, OSError) as error:
+        return unknown("unit.verify", str(error), wanted, remedy, subject=component)
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    # Before the first activation nothing is linked, so the console script is not there yet: not the unit's
+    # fault.
+    absent = [line for line in lines if "is not executable" in line]
+    complaints = [line for line in lines if unit in line and line not in absent]
+    if not complaints and (done.code == 0 or absent):
+        return passed("unit.verify", "systemd accepts it", wanted, subject=component)
+    found = "; ".join(complaints)[:500] or f"exit {done.code}"
+    return failed("unit.verify", found, wanted, remedy, subject=component)

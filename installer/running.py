@@ -1,0 +1,70 @@
+"""Runs one phase: signals, hand-off, log; tells every error in one place and turns it into the exit code."""
+
+import contextlib
+import traceback
+from collections.abc import Callable
+
+from installer.composition import Ports, RunOptions, build_host, site_of
+from installer.domain.refusal import BUG, DONE, Refusal
+from installer.host.context import Host
+from installer.host.files import make_folder
+from installer.host.signals import InterruptedRunError
+from installer.host.site_inputs import Site
+from installer.phases.outcome import Outcome
+
+_NO_SITE = frozenset({"status", "recover"})
+_NO_LOG = frozenset({"status"})
+
+
+def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[..., Outcome]) -> int:
+    """Run ``work`` under the signal handlers and answer its exit code; every error is told here and nowhere
+    else.
+    """
+    writes_log = phase not in _NO_LOG and not options.plan
+    host = build_host(ports, options, phase=phase, writes_log=writes_log)
+    if writes_log and phase != "preflight":
+        with contextlib.suppress(OSError):
+            make_folder(host.paths.memory, 0o700)
+            make_folder(host.paths.log, 0o700)
+    try:
+        with host.signals.handled():
+            host, site = _site(host, ports, options, phase)
+            outcome = work(host, site)
+    except Refusal as refusal:
+        return _refused(host, refusal)
+    except InterruptedRunError as interrupted:
+        host.report.say("result", f"ended by {interrupted}", ok=False, exitCode=interrupted.exit_code)
+        return interrupted.exit_code
+    except Exception as error:  # noqa: BLE001 - the last line: told as a bug, with its place in the log
+        words = "".join(traceback.format_exception(error))
+        host.report.say("refusal", f"internal error: {type(error).__name__}", code="bug", traceback=words)
+        host.report.say("result", "internal error", ok=False, exitCode=BUG)
+        return BUG
+    fields = {"ok": True, "exitCode": DONE, "changed": outcome.changed, **outcome.fields}
+    host.report.say("result", outcome.text, phase=phase, **fields)
+    return DONE
+
+
+def _site(host: Host, ports: Ports, options: RunOptions, phase: str) -> tuple[Host, Site | None]:
+    """The hand-off; ``status`` and ``recover`` do without one that cannot be read (B22: other verbs still
+    work).
+    """
+    try:
+        return site_of(host, ports, options)
+    except Refusal as refusal:
+        if phase not in _NO_SITE or refusal.code in {"variable_unknown", "checkpoint_refused"}:
+            raise
+        host.report.say("warning", f"working without the site configuration: {refusal}")
+        return host, None
+
+
+def _refused(host: Host, refusal: Refusal) -> int:
+    fields = {
+        "code": refusal.code,
+        "found": refusal.found,
+        "wanted": refusal.wanted,
+        "remedy": refusal.remedy,
+    }
+    host.report.say("refusal", str(refusal), exitCode=refusal.exit_code, **fields)
+    host.report.say("result", str(refusal), ok=False, exitCode=refusal.exit_code, **fields)
+    return refusal.exit_code
