@@ -185,9 +185,7 @@ def activate_command(ports: Ports, /, components: str, evidence: str, **options:
         request = ActivateRequest(
             release=_release(host, ports, release),
             components=_components(components),
-            evidence=host.paths.at(str(Path(evidence).absolute()))
-            if _rooted(ports)
-            else Path(evidence).absolute(),
+            evidence=host.paths.at(str(Path(evidence).absolute())),
             operation=str(uuid.uuid4()),
             retry_bad=retry_bad,
             accepted_units=accepted,
