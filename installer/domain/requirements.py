@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-_LINE: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9.!+_]+) --hash=sha256:([0-9a-f]{64})")
+_LINE: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==(\d[A-Za-z0-9.!+_]*) --hash=sha256:([0-9a-f]{64})")
 _WHEEL: Final = re.compile(
-    r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(-(?P<build>\d[A-Za-z0-9_.]*))?"
+    r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>\d[A-Za-z0-9_.!+]*)(-(?P<build>\d[A-Za-z0-9_.]*))?"
     r"-(?P<python>[A-Za-z0-9_.]+)-(?P<abi>[A-Za-z0-9_.]+)-(?P<platform>[A-Za-z0-9_.]+)\.whl"
 )
 
