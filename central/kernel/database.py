@@ -10,6 +10,7 @@
 """
 
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -97,6 +98,8 @@ class Database:
     def __init__(self, options: DatabaseOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self.options = options
         self._sleep = sleep
+        self._lock = threading.Lock()
+        self._lent = 0
         self._queries = load_queries("central.kernel", "database.sql")
         self._pool = ConnectionPool(
             options.url,
@@ -152,17 +155,22 @@ class Database:
         try:
             connection = self._pool.getconn()
         except PoolTimeout:
-            busy = self._pool.get_stats().get("pool_size", 0) > 0
             raise DatabaseUnavailable(
-                "database_busy" if busy else "database_unavailable",
+                "database_busy" if self._lent >= self.options.pool_size else "database_unavailable",
                 f"no connection within {self.options.pool_timeout_seconds:g} s",
             ) from None
         except (PoolClosed, TooManyRequests):
             raise DatabaseUnavailable("database_unavailable", "the connection pool is closed") from None
         try:
+            self._count(1)
             yield connection
         finally:
+            self._count(-1)
             self._pool.putconn(connection)
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._lent += change
 
     def run(self, work: Callable[[Transaction], T], *, repeatable: bool = False) -> T:
         """Run ``work`` in one transaction and return its value (rules 2 to 5).
