@@ -1,1 +1,1 @@
-"""`pharos-central dev`: central with its stand-ins on one machine, without root. Never for production (X8)."""
+"""`pharos-central dev`: central and its stand-ins on one machine, without root; never in production (X8)."""

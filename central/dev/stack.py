@@ -34,6 +34,9 @@ from central.kernel.embedded_postgres import EmbeddedPostgres
 from central.kernel.times import utc_now
 
 _READY_SECONDS: Final = 30.0
+_ROOT: Final = Path(central.__file__).resolve().parent.parent
+"""The checkout this code runs from."""
+
 _WARNING: Final = """\
 ******************************************************************************
 * DEVELOPMENT: members' accounts come from a file and anybody on this        *
@@ -98,8 +101,7 @@ def _start(plan: DevPlan, held: ExitStack) -> _Running:
 
 
 def _start_issuer(plan: DevPlan, children: Children, issuer: str, port: int) -> None:
-    root = Path(central.__file__).resolve().parent.parent
-    if not (root / "tests" / "simulators" / "oidc" / "__main__.py").is_file():
+    if not (_ROOT / "tests" / "simulators" / "oidc" / "__main__.py").is_file():
         raise DevRefused(
             "the development issuer is not here: `dev` needs a source checkout, not an installed wheel"
         )
@@ -107,7 +109,7 @@ def _start_issuer(plan: DevPlan, children: Children, issuer: str, port: int) -> 
         "-P", "-m", "tests.simulators.oidc", "--listen", f"127.0.0.1:{port}", "--audience", AUDIENCE,
         "--keys", str(plan.secrets / "oidc-keys.json"), "--parent", str(os.getpid()),
     ]  # fmt: skip
-    child = children.start("oidc-issuer", arguments, {**_inherited(), "PYTHONPATH": str(root)})
+    child = children.start("oidc-issuer", arguments, _inherited())
     ready = f"{issuer}/.well-known/openid-configuration"
     children.wait_until(child, lambda: answers(ready), _READY_SECONDS)
 
@@ -158,10 +160,8 @@ def _serve(children: Children, process: str, environment: dict[str, str]) -> Chi
 
 
 def _environment(plan: DevPlan) -> dict[str, str]:
-    root = Path(central.__file__).resolve().parent.parent
     return {
         **_inherited(),
-        "PYTHONPATH": str(root),
         "PHAROS_ENVIRONMENT": "development",
         "PHAROS_SITES": ",".join(plan.sites),
     }
@@ -169,8 +169,10 @@ def _environment(plan: DevPlan) -> dict[str, str]:
 
 def _inherited() -> dict[str, str]:
     """Our own environment without the product's settings: the stack's come from the plan alone."""
-    ours = ("PHAROS_", "RESOURCE_PROVISIONING_", "PYTHON", "JOURNAL_STREAM", "NOTIFY_SOCKET")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    ours = ("PHAROS_", "RESOURCE_PROVISIONING_", "JOURNAL_STREAM", "NOTIFY_SOCKET")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    search = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**kept, "PYTHONPATH": os.pathsep.join(search)}
 
 
 def _watch(children: Children) -> int:

@@ -17,7 +17,7 @@ from central.ssh_access.domain.member_key import Act, MemberKey
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One thing known, since when, and how old that is in whole seconds (None where no time belongs to it)."""
+    """One thing known, since when, and its age in whole seconds (None where no time belongs to it)."""
 
     name: str
     text: str
