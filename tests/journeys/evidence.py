@@ -1,73 +1,55 @@
-"""Signed evidence that external contracts were accepted, as their owners issue it (I12).
+"""Signed evidence that external contracts were accepted, issued with central's own command (I12).
 
-Each file is YAML, its signature beside it is ssh-keygen's over the file's bytes. What is issued here is
-marked ``laboratory``: a production profile refuses it (X8).
+It is marked ``laboratory``: a production profile refuses it (X8).
 """
 
-import datetime
-from collections.abc import Mapping
+import json
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-import yaml
-
+from tests.journeys.central import SITE, Central
+from tests.journeys.releases import Release
 from tests.lab.processes import run
 
+COMPONENT = "ssh-access"
 NAMESPACE = "pharos-hpc-evidence"
+PRINCIPAL = "platform@lab.test"
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A key that signs, and its line for a list of accepted signers (ssh-keygen(1), ALLOWED SIGNERS)."""
+    """A key that signs evidence, and the Site's line that accepts it (ssh-keygen(1), ALLOWED SIGNERS)."""
 
-    principal: str
     private: Path
-    allowed: str
+    allowed: bytes
 
     @classmethod
-    def make(cls, folder: Path, principal: str, namespace: str, kind: str = "ed25519") -> Self:
-        """A fresh key; ``namespace`` is all it may sign."""
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        private = folder / f"{principal}-{kind}"
-        run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", principal, "-f", str(private)])
-        public = " ".join(private.with_name(f"{private.name}.pub").read_text().split()[:2])
-        return cls(principal, private, f'{principal} namespaces="{namespace}" {public}\n')
-
-    def sign(self, file: Path, namespace: str) -> Path:
-        """Write ``FILE.sig``."""
-        run(["ssh-keygen", "-q", "-Y", "sign", "-f", str(self.private), "-n", namespace, str(file)])
-        return file.with_name(f"{file.name}.sig")
+    def make(cls, folder: Path) -> Self:
+        """A fresh key; evidence is all it may sign."""
+        private = folder / "evidence-key"
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(private)])
+        public = private.with_name("evidence-key.pub").read_text().strip()
+        return cls(private, f'{PRINCIPAL} namespaces="{NAMESPACE}" {public}\n'.encode())
 
 
-def issue(
-    folder: Path,
-    signer: Signer,
-    revisions: Mapping[str, str],
-    now: datetime.datetime,
-    *,
-    component: str = "ssh-access",
-    site: str = "slurm",
-) -> Path:
-    """Write one signed file for each contract in ``revisions`` (contract → accepted revision)."""
+def manifest_of(release: Release) -> dict[str, Any]:
+    """The manifest in an archive."""
+    with tarfile.open(release.archive.path) as archive:
+        member = archive.extractfile(f"{release.archive.top_folder}/manifest.json")
+        assert member is not None
+        manifest: dict[str, Any] = json.load(member)
+    return manifest
+
+
+def issue(central: Central, signer: Signer, release: Release, folder: Path, span: str = "1d") -> list[Path]:
+    """One signed file for each contract the component of ``release`` needs; the files and signatures."""
+    manifest = manifest_of(release)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for contract, revision in revisions.items():
-        statement = {
-            "schema": 1,
-            "contract": contract,
-            "revision": revision,
-            "component": component,
-            "site": site,
-            "issuedBy": signer.principal,
-            "issuedAt": _text(now),
-            "validUntil": _text(now + datetime.timedelta(days=1)),
-            "laboratory": True,
-        }
-        file = folder / f"{contract}.yaml"
-        file.write_text(yaml.safe_dump(statement, sort_keys=False))
-        signer.sign(file, NAMESPACE)
-    return folder
-
-
-def _text(moment: datetime.datetime) -> str:
-    return moment.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for contract in manifest["components"][COMPONENT]["contracts"]:
+        words = ["--contract", contract, "--revision", manifest["contracts"][contract]]
+        words += ["--component", COMPONENT, "--site", SITE, "--issued-by", PRINCIPAL, "--until", span]
+        words += ["--key", str(signer.private), "--output", str(folder / f"{contract}.yaml"), "--laboratory"]
+        central.operator("evidence", "issue", *words)
+    return sorted(folder.iterdir())

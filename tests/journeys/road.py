@@ -1,0 +1,136 @@
+"""The road from an archive to a running agent and back, step by step; tests and the demo walk it.
+
+A step does what a person would do and returns what that person would see. It judges nothing but that
+the commands end with 0; the tests look closer.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from tests.journeys import evidence, releases
+from tests.journeys.administrator import SITE, Administrator
+from tests.journeys.central import Central, account_of, stop
+from tests.lab.handoff import CONFIGURATION, CREDENTIALS, hand_off
+from tests.lab.host import Completed, LabHost
+from tests.lab.processes import ProcessIdentity
+from tests.lab.sshlogin import MemberKey
+from tests.lab.tree import HostTree
+
+EVIDENCE = f"{CONFIGURATION}/evidence"
+PROFILE = f"{CONFIGURATION}/profile.yaml"
+TOKEN = f"{evidence.COMPONENT}/site-api-token"
+MEMBERS = ("alice", "bob")
+
+
+@dataclass(slots=True)
+class Road:
+    """What a journey has at hand. ``work`` is this machine's folder for it, removed by ``leave``."""
+
+    work: Path
+    host: LabHost
+    central: Central
+    process: ProcessIdentity | None = None
+    token: bytes = field(default=b"", repr=False)
+    signer: evidence.Signer | None = None
+
+    @property
+    def admin(self) -> Administrator:
+        """The site's administrator on this host."""
+        return Administrator(self.host)
+
+    @classmethod
+    def enter(
+        cls, tree: HostTree | None = None, *, name: str | None = None, detached: bool = False
+    ) -> "Road":
+        """Boot a fresh host; nothing of the product is on it."""
+        host = LabHost.up(name, detached=detached, tree=tree)
+        work = Path(tempfile.mkdtemp(prefix="pharos-", dir="/tmp"))
+        work.chmod(0o711)
+        return cls(work, host, Central.beside(host, work / "central"))
+
+    def leave(self) -> None:
+        """End everything; done twice is no error."""
+        self.stop_central()
+        self.host.kill()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def build(self, version: str) -> releases.Release:
+        """Build and sign a release of this checkout."""
+        return releases.build(version, self.work / "dist")
+
+    def start_central(self) -> None:
+        """Start the platform's side, or start it again on the same data."""
+        self.process = self.central.start()
+
+    def stop_central(self) -> None:
+        """End it."""
+        if self.process is not None:
+            stop(self.process)
+            self.process = None
+
+    def agree(self, release: releases.Release) -> None:
+        """What platform and site agree on before: accounts, a grant, evidence, the hand-off (I3)."""
+        self.central.give_accounts([account_of(self.host, user) for user in MEMBERS])
+        self.token = self.central.grant(self.work / "site-api-token")
+        self.signer = evidence.Signer.make(self.work)
+        self.hand_over(release, self.token)
+        self.host.exec(["install", "-d", "-m", "0755", EVIDENCE])
+        for file in evidence.issue(self.central, self.signer, release, self.work / "evidence"):
+            self.host.put(f"{EVIDENCE}/{file.name}", file.read_bytes())
+
+    def hand_over(self, release: releases.Release, token: bytes) -> None:
+        """Write the site's configuration, credentials and accepted signers to the host."""
+        assert self.signer is not None, "agree first"
+        profile = yaml.safe_load((releases.ROOT / "profiles/laboratory.yaml").read_bytes())
+        site = {
+            "schema": 1,
+            "profile": PROFILE,
+            "credentials": CREDENTIALS,
+            "allowed_signers": f"{CONFIGURATION}/allowed_signers",
+            "evidence_signers": f"{CONFIGURATION}/evidence_signers",
+        }
+        public = {
+            "site.yaml": yaml.safe_dump(site).encode(),
+            "profile.yaml": yaml.safe_dump(profile).encode(),
+            "allowed_signers": release.allowed_signers,
+            "evidence_signers": self.signer.allowed,
+            Path(profile["site_api"]["ca_file"]).name: self.central.ca,
+        }
+        hand_off(self.host, public=public, credentials={TOKEN: token})
+
+    def preflight(self, folder: str) -> Completed:
+        """Phase 1."""
+        return self.admin.phase(folder, "preflight", "--config", SITE)
+
+    def install(self, folder: str) -> Completed:
+        """Phase 2."""
+        return self.admin.phase(folder, "install", "--config", SITE)
+
+    def validate(self, folder: str) -> Completed:
+        """Phase 3."""
+        return self.admin.phase(folder, "validate", "--config", SITE)
+
+    def activate(self, folder: str, *, check: bool = True) -> Completed:
+        """Phase 4."""
+        words = ("--config", SITE, "--components", evidence.COMPONENT, "--evidence", EVIDENCE)
+        return self.admin.phase(folder, "activate", *words, check=check)
+
+    def key(self, name: str) -> MemberKey:
+        """A fresh key pair of a member."""
+        return MemberKey.make(self.work / "keys", name)
+
+
+@contextmanager
+def road(tree: HostTree) -> Iterator[Road]:
+    """A road that is left whatever happens on it."""
+    walked = Road.enter(tree)
+    try:
+        yield walked
+    finally:
+        walked.leave()
