@@ -133,7 +133,9 @@ _PIP_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check"
 
 
 def _forget(spec: EnvironmentSpec) -> None:
-    """Give the space back after a failure; what cannot be removed has no seal and is removed by the next run."""
+    """Give the space back after a failure; what cannot be removed has no seal and is removed by the next
+    run.
+    """
     for folder in (spec.scratch, spec.path):
         shutil.rmtree(folder, ignore_errors=True)
 
