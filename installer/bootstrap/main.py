@@ -20,12 +20,18 @@ from typing import Final, NoReturn
 
 from installer.bootstrap.archive import VerifiedArchive, open_verified
 from installer.bootstrap.checkpoint import lab_checkpoint
-from installer.bootstrap.controller import CONSOLE_SCRIPT, ControllerPort, ensure_controller, find_controller
+from installer.bootstrap.controller import (
+    CONSOLE_SCRIPT,
+    ROOT,
+    ControllerPort,
+    ensure_controller,
+    find_controller,
+)
 from installer.bootstrap.errors import refusal
 from installer.bootstrap.folder import verify_folder
 from installer.bootstrap.host import Host, check_interpreter, check_machine, read_host
 from installer.bootstrap.inputs import Trust
-from installer.bootstrap.lock import hold
+from installer.bootstrap.lock import LOCK, hold
 from installer.domain.refusal import DONE, Refusal
 from installer.domain.refusal import USAGE as WRONG_USAGE
 
@@ -68,6 +74,24 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Where on the host things are, who may own inputs, and what interpreter a release needs."""
+
+    root: Path = ROOT
+    lock: Path = LOCK
+    sticky_parents: bool = False
+    python: str = PYTHON
+
+    @property
+    def trust(self) -> Trust:
+        """root and the user who runs this: nobody else could have changed such an input."""
+        return Trust(owners=frozenset({0, os.geteuid()}), sticky_parents=self.sticky_parents)
+
+
+HOST: Final = Places()
+
+
+@dataclass(frozen=True, slots=True)
 class HandOver:
     """The program to become: its path, its arguments from the name on, its whole environment."""
 
@@ -102,20 +126,25 @@ def main() -> NoReturn:
 
 
 def prepare(
-    folder: Path, arguments: Sequence[str], environment: Mapping[str, str], *, now: float
+    folder: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    now: float,
+    places: Places = HOST,
 ) -> HandOver:
     """Verify and build; what is to be run then. ``now`` in seconds since the epoch. Raises Refusal."""
     request = parse(folder, arguments)
     host = read_host()
-    check_interpreter(host, wanted=PYTHON)
-    trust = Trust(owners=frozenset({0, os.geteuid()}))
+    check_interpreter(host, wanted=places.python)
+    trust = places.trust
     progress(f"verifying {request.archive}")
     with open_verified(request.archive, allowed_signers=request.allowed_signers, trust=trust) as archive:
         _check_host(host, archive, now)
         verify_folder(folder, archive, trust=trust)
         signers = ", ".join(sorted({signature.principal for signature in archive.signatures}))
         progress(f"release {archive.release_id}, signed by {signers}")
-        controller = _controller(archive, request, environment, host)
+        controller = _controller(archive, request, environment, host, places)
         child = scrubbed(environment, request.archive, archive.sha256)
     script = controller / "bin" / CONSOLE_SCRIPT
     return HandOver(script, (os.fspath(script), *request.rest), child)
@@ -171,10 +200,10 @@ def _check_host(host: Host, archive: VerifiedArchive, now: float) -> None:
 
 
 def _controller(
-    archive: VerifiedArchive, request: Request, environment: Mapping[str, str], host: Host
+    archive: VerifiedArchive, request: Request, environment: Mapping[str, str], host: Host, places: Places
 ) -> Path:
     if os.geteuid() != 0:
-        found = find_controller(archive)
+        found = find_controller(archive, places.root)
         if found is None:
             raise refusal(
                 "host_not_root", found=f"user {os.geteuid()}", wanted="root, to build the installer"
@@ -182,10 +211,12 @@ def _controller(
         return found
     port = ControllerPort(
         interpreter=host.executable,
+        root=places.root,
+        trust=places.trust,
         checkpoint=lab_checkpoint(environment.get("PHAROS_LAB_CHECKPOINT"), "controller"),
         progress=progress,
     )
-    with hold(verb=request.rest[0] if request.rest else "none") as lock:
+    with hold(places.lock, verb=request.rest[0] if request.rest else "none") as lock:
         return ensure_controller(archive, port, lock)
 
 
