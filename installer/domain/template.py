@@ -29,8 +29,3 @@ def render(template: str, values: Mapping[str, str]) -> str:
     if missing:
         raise TemplateError(f"no value for {', '.join(missing)}")
     return _NAME.sub(lambda match: values[match.group(1)], template)
-
-
-def unit_name(template_file: str) -> str:
-    """``pharos-x.service`` for ``pharos-x.service.j2``."""
-    return template_file.removesuffix(".j2")

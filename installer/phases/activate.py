@@ -20,7 +20,6 @@ from installer.domain.evidence import Demand, judge_evidence
 from installer.domain.plan import ComponentTarget, describe, switch_plan
 from installer.domain.refusal import PREFLIGHT_REFUSED, UNSUPPORTED_HOST, Refusal
 from installer.domain.state import State
-from installer.domain.template import unit_name
 from installer.domain.times import format_time
 from installer.host.context import Host
 from installer.host.observe import observe_component, reported_status
@@ -139,7 +138,7 @@ def make_target(
     host: Host, site: Site, installed: InstalledRelease, *, name: str, prior: ComponentState, operation: str
 ) -> ComponentTarget:
     """What the switch gives one component: links, files, record; an administrator's ``disable`` is kept."""
-    unit = unit_name(installed.component(name).unit)
+    unit = installed.component(name).unit
     files = rendered_files(host, site, installed, name)
     unit_file = files[0].file
     current = linked_release(prior.current, name)
@@ -166,7 +165,7 @@ def _targets(
 ) -> tuple[ComponentTarget, ...]:
     targets: list[ComponentTarget] = []
     for name in request.components:
-        unit = unit_name(installed.component(name).unit)
+        unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
             raise refuse_edited(unit)

@@ -7,7 +7,7 @@ from installer.domain.files import FileText
 from installer.domain.profile import Profile
 from installer.domain.refusal import PREFLIGHT_REFUSED, VERIFICATION_FAILED, Refusal
 from installer.domain.settings import environment_file
-from installer.domain.template import TemplateError, render, unit_name
+from installer.domain.template import TemplateError, render
 from installer.host.context import Host
 from installer.host.files import read_file
 from installer.host.paths import RELEASE_ROOT, environment_path, unit_path
@@ -17,8 +17,8 @@ from installer.host.site_inputs import Site
 
 def rendered_unit(host: Host, site: Site, release: InstalledRelease, component: str) -> PlacedFile:
     """The unit file of ``component`` from the release's template. Raises Refusal ``unit_template``."""
-    template = release.component(component).unit
-    file = read_file(release.root / "units" / template, limit=host.limits.input_size)
+    described = release.component(component)
+    file = read_file(release.root / described.unit_template, limit=host.limits.input_size)
     values = {
         "release_root": RELEASE_ROOT,
         "component": component,
@@ -31,12 +31,12 @@ def rendered_unit(host: Host, site: Site, release: InstalledRelease, component: 
     except (TemplateError, UnicodeDecodeError) as error:
         raise Refusal(
             "unit_template",
-            found=f"units/{template} of release {release.id}: {error}",
+            found=f"{described.unit_template} of release {release.id}: {error}",
             wanted="a template of plain {{ name }} substitutions that are known",
             remedy="Use a release made for this installer.",
             exit_code=VERIFICATION_FAILED,
         ) from error
-    return PlacedFile(path=unit_path(unit_name(template)), file=FileText.of(text.encode("utf-8")))
+    return PlacedFile(path=unit_path(described.unit), file=FileText.of(text.encode("utf-8")))
 
 
 def rendered_files(

@@ -8,7 +8,6 @@ from installer.domain.plan import ComponentTarget, describe, switch_plan
 from installer.domain.refusal import USAGE, Refusal
 from installer.domain.releases import rollback_target
 from installer.domain.state import State
-from installer.domain.template import unit_name
 from installer.domain.times import format_time
 from installer.host.context import Host
 from installer.host.observe import observe_component
@@ -84,7 +83,7 @@ def _targets(
                 remedy="Use `activate` for a first activation.",
                 exit_code=USAGE,
             )
-        unit = unit_name(host.releases.manifest_of(record.release).component(name).unit)
+        unit = host.releases.manifest_of(record.release).component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
         installed = _wanted(host, name, prior, request, verify=verify)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from installer.domain.activation import linked_release
 from installer.domain.refusal import Refusal
 from installer.domain.state import State
-from installer.domain.template import unit_name
 from installer.host.context import Host
 from installer.host.files import read_link
 from installer.host.observe import reported_status
@@ -123,7 +122,7 @@ def _link(host: Host, name: str, which: str) -> str:
 def _unit_name(host: Host, name: str, linked: str) -> str:
     """The linked release's unit; the seam's name while nothing is linked."""
     try:
-        return unit_name(host.releases.manifest_of(linked).component(name).unit)
+        return host.releases.manifest_of(linked).component(name).unit
     except Refusal:
         return f"pharos-{name}.service"
 

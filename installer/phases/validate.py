@@ -8,7 +8,6 @@ from pathlib import Path
 from installer.bootstrap.lock import hold
 from installer.domain.checks import Finding, failed, passed, unknown
 from installer.domain.refusal import Refusal
-from installer.domain.template import unit_name
 from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.files import write_file
@@ -66,7 +65,7 @@ def component_findings(
 
 def unit_findings(host: Host, site: Site, installed: InstalledRelease, component: str) -> list[Finding]:
     """The unit as systemd sees it: accepted text, not masked, drop-ins shown (row 32)."""
-    unit = unit_name(installed.component(component).unit)
+    unit = installed.component(component).unit
     findings = [_accepted(host, site, installed, component, unit)]
     wanted = f"{unit} not masked"
     try:
