@@ -1,0 +1,1 @@
+"""The site bundle against a real slapd and a strict Site API."""

@@ -1,0 +1,129 @@
+"""The agent as its own process, by its console script's module, with a service manager that listens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.simulators.site_api.server import TOKEN, SiteApi
+from tests.site.slapd import IDENTITY, PEOPLE, PROBE, Slapd
+
+ROOT = Path(__file__).parents[2]
+
+
+class AgentProcess:
+    """Started, stopped and killed by a test; its folders stay between starts."""
+
+    def __init__(self, slapd: Slapd, site_api: SiteApi, folder: Path) -> None:
+        self.slapd = slapd
+        self.site_api = site_api
+        self.folder = folder
+        self.state = folder / "state"
+        self.runtime = folder / "run"
+        for path in (self.state, self.runtime):
+            path.mkdir(exist_ok=True)
+        self.token_file = folder / "token"
+        self.token_file.write_text(TOKEN + "\n")
+        self.log_path = folder / "log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._manager.bind(str(slapd.folder / "notify"))
+        self._manager.setblocking(False)
+        self.told: list[str] = []
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Settings as the unit would pass them."""
+        ours = {
+            "PHAROS_SITE_API_URL": self.site_api.url,
+            "PHAROS_SITE_API_CA_FILE": str(self.site_api.ca_file),
+            "PHAROS_SITE_API_TOKEN_FILE": str(self.token_file),
+            "PHAROS_SSH_ACCESS_LDAPI_SOCKET": str(self.slapd.socket),
+            "PHAROS_SSH_ACCESS_LDAP_IDENTITY": IDENTITY,
+            "PHAROS_SSH_ACCESS_PEOPLE_BASE": PEOPLE,
+            "PHAROS_SSH_ACCESS_PROBE_ENTRY": PROBE,
+            "PHAROS_SSH_ACCESS_UID_MIN": "5000000",
+            "PHAROS_SSH_ACCESS_UID_MAX": "5499999",
+            "STATE_DIRECTORY": str(self.state),
+            "RUNTIME_DIRECTORY": str(self.runtime),
+            "NOTIFY_SOCKET": str(self.slapd.folder / "notify"),
+        }
+        return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"} | ours | more
+
+    def start(self, *, module: str = "site_bundle.ssh_access.main", **more: str) -> None:
+        """Starts it; `module` may be the one that dies at a checkpoint."""
+        assert self.process is None or self.process.poll() is not None
+        # Development mode shows a socket left open; ldap3's own import warnings are known (lab.md).
+        command = [sys.executable, "-m", module, "run"]
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=self.environment(**more), stdout=log, stderr=log, cwd=self.folder
+            )
+
+    def ask(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Runs another verb beside it."""
+        command = [sys.executable, "-m", "site_bundle.ssh_access.main", *arguments]
+        return subprocess.run(
+            command, env=self.environment(**more), capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def wait_until(self, holds: Callable[[], Any], what: str = "", seconds: float = 20) -> Any:
+        """Until `holds()` is true; its value."""
+        deadline = time.monotonic() + seconds
+        while True:
+            value = holds()
+            if value:
+                return value
+            assert time.monotonic() < deadline, f"{what or 'it'} did not come true\n{self.log()[-3000:]}"
+            time.sleep(0.02)
+
+    def wait_ready(self, seconds: float = 20) -> None:
+        self.wait_until(lambda: (self.status() or {}).get("state") == "ready", "ready", seconds)
+
+    def outcome(self, key_id: str, *wanted: str | None, seconds: float = 20) -> None:
+        """Waits until central has this outcome and code of the key."""
+        expected = (wanted[0], wanted[1] if len(wanted) > 1 else None)
+        self.wait_until(
+            lambda: self.site_api.history.outcome(key_id) == expected, f"outcome {expected}", seconds
+        )
+
+    def status(self) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads((self.runtime / "status.json").read_text())
+        except FileNotFoundError:
+            return None
+        return found
+
+    def notices(self) -> list[str]:
+        """All lines told to the service manager so far."""
+        while True:
+            try:
+                self.told += self._manager.recv(65536).decode().splitlines()
+            except BlockingIOError:
+                return self.told
+
+    def log(self) -> str:
+        return self.log_path.read_text() if self.log_path.exists() else ""
+
+    def stop(self, seconds: float = 10) -> int:
+        """SIGTERM; its exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def wait_dead(self, seconds: float = 20) -> int:
+        assert self.process is not None
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+        self._manager.close()
