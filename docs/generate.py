@@ -1,7 +1,7 @@
-"""Writes docs/settings.md and docs/errors.md from the code, so that they cannot say something else.
+"""Writes docs/settings.md, docs/errors.md and the help blocks of the guides from the code.
 
-    python docs/generate.py            writes both
-    python docs/generate.py --check    exit 1 and the first difference when a page is out of date
+    python docs/generate.py            writes them
+    python docs/generate.py --check    exit 1 and the first differences when one is out of date
 
 Settings come from the tables `SETTINGS` and `TABLE` (X6), problems from each `PROBLEMS`, refusals from the
 tables `CODES` and from the calls that raise them: a call with a literal code and `found=` is a refusal.
@@ -16,8 +16,11 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import help_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSES = ("central", "site_bundle", "installer", "release")
@@ -246,20 +249,24 @@ def _exit(status: str, exits: Mapping[str, int]) -> str:
 PAGES = {"settings.md": settings_page, "errors.md": errors_page}
 
 
+def _with_help(path: Path) -> str:
+    return help_blocks.filled(path.read_text(encoding="utf-8"))
+
+
 def main(arguments: list[str]) -> int:
     """Write the pages, or with --check say whether they are current."""
     stale = 0
-    for name, page in PAGES.items():
-        path, wanted = ROOT / "docs" / name, page()
+    texts = {ROOT / "docs" / name: page for name, page in PAGES.items()}
+    texts |= {path: partial(_with_help, path) for path in help_blocks.pages() if path not in texts}
+    for path, page in texts.items():
+        wanted, name = page(), path.name
         found = path.read_text(encoding="utf-8") if path.exists() else ""
         if "--check" not in arguments:
             path.write_text(wanted, encoding="utf-8")
         elif found != wanted:
             stale = 1
-            lines = difflib.unified_diff(
-                found.splitlines(), wanted.splitlines(), f"docs/{name}", "from the code", n=0
-            )
-            sys.stderr.write("\n".join([*list(lines)[:12], f"docs/{name} is out of date: make docs", ""]))
+            lines = difflib.unified_diff(found.splitlines(), wanted.splitlines(), name, "from the code", n=0)
+            sys.stderr.write("\n".join([*list(lines)[:12], f"{name} is out of date: make docs", ""]))
     return stale
 
 

@@ -1,8 +1,8 @@
-"""`docs/generate.py` as a module: the rules about settings and codes read the same tables as the pages."""
+"""The scripts of `docs/` as modules: the rules about settings, codes and help read what the pages are made of."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from functools import cache
 from types import ModuleType
@@ -11,12 +11,20 @@ from tests.architecture.sources import ROOT
 
 
 @cache
+def script(name: str) -> ModuleType:
+    """`docs/<name>.py`, loaded once: the folder is no package."""
+    sys.path.insert(0, str(ROOT / "docs"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(ROOT / "docs"))
+
+
 def generate() -> ModuleType:
-    """The script, loaded once from its path: `docs/` is no package."""
-    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    """`docs/generate.py`."""
+    return script("generate")
+
+
+def help_blocks() -> ModuleType:
+    """`docs/help_blocks.py`."""
+    return script("help_blocks")
