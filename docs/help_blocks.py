@@ -1,7 +1,7 @@
 """Blocks of a page that show a program's help, and what the program prints now.
 
-A page holds `<!-- help: pharos-installer install -->`, a fenced block and `<!-- /help -->`; `make docs` fills the
-block, `tests/architecture/test_help_in_readme.py` compares it.
+A page holds `<!-- help: pharos-installer install -->`, a fenced block and `<!-- /help -->`; `make docs` fills
+the block, `tests/architecture/test_help_in_readme.py` compares it.
 """
 
 from __future__ import annotations

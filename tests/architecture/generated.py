@@ -1,4 +1,4 @@
-"""The scripts of `docs/` as modules: the rules about settings, codes and help read what the pages are made of."""
+"""The scripts of `docs/` as modules: the rules read what the pages are made of."""
 
 from __future__ import annotations
 
