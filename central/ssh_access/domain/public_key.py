@@ -23,6 +23,9 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+=*")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
 """Unicode categories nobody types into a key: controls, format marks, separators of lines (C04, C18)."""
 
+_TYPE_LIKE: Final = re.compile(r"[A-Za-z0-9@.-]{1,48}")
+"""What may be repeated in a refusal: the form of a type's name, too short for a key."""
+
 _FORMATS: Final = (
     (re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"), Refusal.PRIVATE_KEY, "a private key"),
     (re.compile(r"PuTTY-User-Key-File"), Refusal.PRIVATE_KEY, "a PuTTY private key file"),
@@ -85,13 +88,13 @@ def _one_line(line: str) -> str:
 def _check_type(word: str, rest: str) -> None:
     if word in KEY_TYPES:
         return
-    shown = ascii(word[:80])
+    shown = repr(word) if _TYPE_LIKE.fullmatch(word) else "the first word"
     if word.endswith(_CERTIFICATE_SUFFIX):
         raise KeyRefused(Refusal.CERTIFICATE, f"{shown} is a certificate, not a key")
     if any(later in KEY_TYPES or later.endswith(_CERTIFICATE_SUFFIX) for later in rest.split(" ")):
         raise KeyRefused(Refusal.OPTIONS, "something stands before the key's type")
     accepted = ", ".join(KEY_TYPES)
-    raise KeyRefused(Refusal.TYPE_UNSUPPORTED, f"unsupported type {shown}; accepted are {accepted}")
+    raise KeyRefused(Refusal.TYPE_UNSUPPORTED, f"{shown} is no supported type; supported are {accepted}")
 
 
 def _decode(encoded: str) -> bytes:
