@@ -88,12 +88,7 @@ class Aggregates:
     def load_in(self, tx: Transaction, kind: str, aggregate_id: UUID) -> Stored | None:
         """As ``load``, inside the caller's transaction."""
         key = {"kind": kind, "id": aggregate_id}
-        row = tx.maybe(_Latest, self._queries["latest"], key)
-        if row is None:
-            if tx.one(_Count, self._queries["orphans"], key).versions:
-                raise CorruptState(f"{kind} {aggregate_id} has versions but no head")
-            return None
-        return row.checked(kind, aggregate_id)
+        return tx.one(_Latest, self._queries["latest"], key).checked(kind, aggregate_id)
 
     def decide(
         self, command: Command, kind: str, aggregate_id: UUID, decide: Decide, *, now: datetime
@@ -193,20 +188,17 @@ def _digest(stored: Stored) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Count:
-    versions: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Latest:
-    head_version: int
-    head_digest: bytes
+    head_version: int | None
+    head_digest: bytes | None
     version: int | None
     digest: bytes | None
     snapshot: str | None
     newest: int | None
 
-    def checked(self, kind: str, aggregate_id: UUID) -> Stored:
+    def checked(self, kind: str, aggregate_id: UUID) -> Stored | None:
+        if self.head_version is None and self.newest is None:
+            return None
         if self.version is None or self.snapshot is None or self.newest != self.head_version:
             raise CorruptState(f"{kind} {aggregate_id}: the head and the newest version differ")
         stored = Stored(kind, aggregate_id, self.version, self.snapshot.encode())

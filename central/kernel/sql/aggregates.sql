@@ -4,20 +4,17 @@ SELECT command_id, request_digest, kind, id, version, answer, recorded_at
 FROM {schema}.receipts WHERE command_id = %(command_id)s;
 
 -- name: latest
--- The head with the version row it points to and the newest version row there is; read to be checked.
+-- The head, the version row it points to and the newest version there is, read to be held against each other: in
+-- one statement, for two would see two moments. Always one row.
 SELECT h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot::text AS snapshot,
-       (SELECT max(n.version) FROM {schema}.aggregate_versions n WHERE n.kind = h.kind AND n.id = h.id) AS newest
-FROM {schema}.aggregate_heads h
-LEFT JOIN {schema}.aggregate_versions v ON v.kind = h.kind AND v.id = h.id AND v.version = h.version
-WHERE h.kind = %(kind)s AND h.id = %(id)s;
+       (SELECT max(n.version) FROM {schema}.aggregate_versions n WHERE n.kind = k.kind AND n.id = k.id) AS newest
+FROM (SELECT %(kind)s::text COLLATE "C" AS kind, %(id)s::uuid AS id) k
+LEFT JOIN {schema}.aggregate_heads h ON h.kind = k.kind AND h.id = k.id
+LEFT JOIN {schema}.aggregate_versions v ON v.kind = h.kind AND v.id = h.id AND v.version = h.version;
 
 -- name: lock_head
 -- Makes every other decision about this aggregate wait until this transaction ends.
 SELECT version FROM {schema}.aggregate_heads WHERE kind = %(kind)s AND id = %(id)s FOR UPDATE;
-
--- name: orphans
--- Version rows of an aggregate that has no head.
-SELECT count(*) AS versions FROM {schema}.aggregate_versions WHERE kind = %(kind)s AND id = %(id)s;
 
 -- name: add_version
 -- One new version; versions are never changed.

@@ -124,6 +124,23 @@ def test_f09_concurrent_deciders_never_lose_a_version(store: Aggregates) -> None
     assert store.load(KIND, id_) == Stored(KIND, id_, 40, b'{"n":40}')
 
 
+def test_f09_a_first_version_that_commits_meanwhile_is_no_corruption(store: Aggregates) -> None:
+    """Head and versions are read in one statement: two would see two moments."""
+    for _ in range(60):
+        id_, both = uuid4(), threading.Barrier(2)
+
+        def first(id_: UUID = id_, both: threading.Barrier = both) -> None:
+            both.wait(10)
+            store.decide(command(), KIND, id_, count, now=NOW)
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        both.wait(10)
+        while store.load(KIND, id_) is None:
+            pass
+        thread.join(10)
+
+
 def test_f01_the_same_command_at_once_gives_one_receipt(store: Aggregates) -> None:
     id_, asked, receipts = uuid4(), command(), list[bool]()
     gate = threading.Barrier(4)

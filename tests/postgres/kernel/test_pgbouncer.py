@@ -99,10 +99,7 @@ def test_f05_without_prepared_statements_a_pooler_changes_nothing(pooled_url: st
         store, id_ = Aggregates(database, schema="trial"), uuid4()
         for number in range(1, 7):
             asked = Command(uuid4(), request_digest(b"x"))
-            body = b'{"n":%d}' % number
-            receipt = store.decide(
-                asked, "k", id_, lambda _tx, _s, b=body: Decision(b), now=datetime.now(UTC)
-            )
+            receipt = store.decide(asked, "k", id_, snapshot(number), now=datetime.now(UTC))
             assert receipt.version == number
 
 
