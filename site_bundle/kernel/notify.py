@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 
+SEND_SECONDS = 2.0
+
 
 class Notifier:
     """Tells the service manager READY, STATUS, WATCHDOG and STOPPING."""
@@ -21,6 +23,8 @@ class Notifier:
         if not self._address:
             return
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as channel:
+            # A manager that does not read must not hold up the work; the next message says the same again.
+            channel.settimeout(SEND_SECONDS)
             try:
                 channel.sendto("\n".join(lines).encode(), self._address)
             except OSError:

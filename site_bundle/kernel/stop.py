@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class StopRequested(Exception):  # noqa: N818 - a wish, not a fault
+AGAIN_SECONDS = 0.25
+
+
+class StopRequested(BaseException):  # noqa: N818 - a wish, not a fault; no `except Exception` takes it
     """The process was asked to end."""
 
 
@@ -26,13 +29,15 @@ class Stop:
         self._interruptible = False
 
     def install(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
             signal.signal(number, self._handle)
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        self.requested = True
+        if not self.requested:
+            self.requested = True
+            # Raised inside a destructor or a callback it would be printed and lost; so it comes again.
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS, AGAIN_SECONDS)
         if self._interruptible:
-            self._interruptible = False
             raise StopRequested
 
     def check(self) -> None:
@@ -51,5 +56,6 @@ class Stop:
             self._interruptible = False
 
     def sleep(self, seconds: float) -> None:
+        """Waits at most `seconds`."""
         with self.interruptible():
             time.sleep(seconds)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,8 +37,11 @@ class AgentProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self._manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._manager.bind(str(slapd.folder / "notify"))
-        self._manager.setblocking(False)
+        self._manager.settimeout(0.1)
         self.told: list[str] = []
+        self._listening = True
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def environment(self, **more: str) -> dict[str, str]:
         """Settings as the unit would pass them."""
@@ -60,6 +64,7 @@ class AgentProcess:
     def start(self, *, module: str = "site_bundle.ssh_access.main", **more: str) -> None:
         """Starts it; `module` may be the one that dies at a checkpoint."""
         assert self.process is None or self.process.poll() is not None
+        (self.runtime / "status.json").unlink(missing_ok=True)
         # Development mode shows a socket left open; ldap3's own import warnings are known (lab.md).
         command = [sys.executable, "-m", module, "run"]
         with self.log_path.open("ab") as log:
@@ -101,13 +106,17 @@ class AgentProcess:
             return None
         return found
 
-    def notices(self) -> list[str]:
-        """All lines told to the service manager so far."""
-        while True:
+    def _listen(self) -> None:
+        """As systemd does: read all the time, or the sender is held up."""
+        while self._listening:
             try:
                 self.told += self._manager.recv(65536).decode().splitlines()
-            except BlockingIOError:
-                return self.told
+            except TimeoutError:
+                continue
+
+    def notices(self) -> list[str]:
+        """All lines told to the service manager so far."""
+        return list(self.told)
 
     def log(self) -> str:
         return self.log_path.read_text() if self.log_path.exists() else ""
@@ -118,12 +127,22 @@ class AgentProcess:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
+    def dead(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
     def wait_dead(self, seconds: float = 20) -> int:
         assert self.process is not None
         return self.process.wait(seconds)
 
-    def kill(self) -> None:
+    def kill_now(self) -> None:
+        """SIGKILL, if it still runs."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait(10)
+
+    def kill(self) -> None:
+        """The end of a test."""
+        self.kill_now()
+        self._listening = False
+        self._listener.join()
         self._manager.close()
