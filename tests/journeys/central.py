@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -76,6 +77,13 @@ class Central:
         """Issue a grant for the Site's SSH access agent; returns the token, which is shown once."""
         self.operator("dev", "grant", "--state", str(self.state), "--site", SITE, "--output", str(output))
         return output.read_bytes()
+
+    def revoke(self, grant_id: str) -> None:
+        """Revoke a grant: its token is refused from the next request on."""
+        settings = self.operator("dev", "env", "--state", str(self.state))
+        words = (line.removeprefix("export ").split("=", 1) for line in settings.splitlines())
+        env = {name: shlex.split(value)[0] for name, value in words}
+        run(_central("grants", "revoke", grant_id), env={**_environment(), **env})
 
     def give_accounts(self, members: Sequence[dict[str, Any]]) -> None:
         """Say whose account a member's key goes to (the stand-in of P30)."""

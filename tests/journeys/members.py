@@ -44,12 +44,16 @@ class Member:
         """Ask for a key's removal."""
         return self._call("DELETE", f"/{key_id}", None, accepted=(200, 202))
 
+    def list_keys(self) -> list[dict[str, Any]]:
+        """Every key of the member, removed ones included."""
+        listed: list[dict[str, Any]] = self._call("GET", "", None, accepted=(200,))["keys"]
+        return listed
+
     def key(self, key_id: str) -> dict[str, Any]:
         """The key as it stands."""
-        for key in self._call("GET", "", None, accepted=(200,))["keys"]:
+        for key in self.list_keys():
             if key["keyId"] == key_id:
-                found: dict[str, Any] = key
-                return found
+                return key
         raise MemberApiError(404, {"code": "not_listed", "keyId": key_id})
 
     def wait_for(self, key_id: str, state: str, seconds: float = REPORTED_WITHIN) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""Journeys are stories: tests of a module follow one another on one host, and stop at the first failure."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.journeys.road import Road, road
+from tests.lab.fixtures import lab_host, lab_tree, new_lab_host
+from tests.lab.tree import HostTree
+
+__all__ = ["lab_host", "lab_tree", "new_lab_host"]
+
+_BROKEN = pytest.StashKey[str]()
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Remember the first failure of a module."""
+    module = item.getparent(pytest.Module)
+    failed = call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception)
+    if module is not None and failed:
+        module.stash.setdefault(_BROKEN, item.name)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A later step of a broken journey proves nothing: say where it broke."""
+    module = item.getparent(pytest.Module)
+    broken = module.stash.get(_BROKEN, None) if module is not None else None
+    if broken is not None:
+        pytest.skip(f"the journey broke at {broken}")
+
+
+@pytest.fixture(scope="module")
+def fresh(lab_tree: HostTree) -> Iterator[Road]:
+    """A fresh host and a running central that agreed with it; nothing is installed yet."""
+    with road(lab_tree) as walked:
+        walked.start_central()
+        yield walked
+
+
+@pytest.fixture(scope="module")
+def active(fresh: Road) -> Road:
+    """The same with release 0.1.0 active."""
+    release = fresh.build("0.1.0")
+    fresh.agree(release)
+    folder = fresh.admin.receive(release.archive)
+    fresh.install(folder)
+    fresh.activate(folder)
+    return fresh
