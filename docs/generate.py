@@ -1,4 +1,4 @@
-"""Writes docs/settings.md, docs/errors.md and the help blocks of the guides from the code.
+"""Writes docs/settings.md, docs/errors.md, the published schemas and the help blocks of the guides.
 
     python docs/generate.py            writes them
     python docs/generate.py --check    exit 1 and the first differences when one is out of date
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import help_blocks
+import http_api
+import message_schemas
 
 ROOT = Path(__file__).resolve().parent.parent
 HOUSES = ("central", "site_bundle", "installer", "release")
@@ -246,7 +249,24 @@ def _exit(status: str, exits: Mapping[str, int]) -> str:
     return " or ".join(named) or status
 
 
-PAGES = {"settings.md": settings_page, "errors.md": errors_page}
+def openapi() -> str:
+    """docs/openapi.json."""
+    return json.dumps(http_api.document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def messages() -> str:
+    """docs/messages.schema.json."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    document = {"$schema": dialect, "title": "Pharos HPC messages", "$defs": message_schemas.MESSAGES}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "openapi.json": openapi,
+    "messages.schema.json": messages,
+}
 
 
 def _with_help(path: Path) -> str:
