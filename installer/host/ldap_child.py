@@ -94,9 +94,12 @@ def probe(connection: Connection, entry: str) -> list[dict[str, str]]:
 def _forbidden(
     connection: Connection, entry: str, attribute: str, value: str, before: Mapping[str, list[str]]
 ) -> dict[str, str]:
-    outcome = _try(connection, entry, {attribute: [(MODIFY_REPLACE, [value])]})
-    if outcome == ALLOWED:
-        _try(connection, entry, {attribute: [(MODIFY_REPLACE, before.get(attribute, []))]})
+    # Its own values again where it has some: that takes the same right, a constraint of the site (on number
+    # ranges, say) has nothing to answer first, and nothing changes where it is wrongly allowed.
+    own = before.get(attribute, [])
+    outcome = _try(connection, entry, {attribute: [(MODIFY_REPLACE, own or [value])]})
+    if outcome == ALLOWED and not own:
+        _try(connection, entry, {attribute: [(MODIFY_REPLACE, [])]})
     return _step(f"write {attribute}", REFUSED, outcome)
 
 
