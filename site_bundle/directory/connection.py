@@ -40,7 +40,7 @@ class DirectoryLimits:
     """Seconds."""
 
     connect_seconds: float = 5.0
-    answer_seconds: int = 20
+    answer_seconds: int = 10
 
 
 class LdapiConnection:
@@ -239,6 +239,13 @@ def _entry(item: dict[str, Any]) -> RawEntry:
 
 
 def _down(path: Path, error: BaseException) -> DirectoryUnavailableError:
+    if type(error).__name__ in {"LDAPSocketReceiveError", "LDAPResponseTimeoutError"}:
+        return DirectoryUnavailableError(
+            "directory_no_answer",
+            found=f"{path}: no answer in time",
+            wanted="slapd's answer on its socket",
+            remedy="look at slapd's log and load; it is tried again",
+        )
     return DirectoryUnavailableError(
         "directory_unreachable",
         found=f"{path}: {type(error).__name__}",

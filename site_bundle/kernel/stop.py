@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-
 AGAIN_SECONDS = 0.25
 
 
-class StopRequested(BaseException):  # noqa: N818 - a wish, not a fault; no `except Exception` takes it
+class StopRequested(BaseException):
     """The process was asked to end."""
 
 

@@ -1,7 +1,8 @@
-"""The agent as the console script composes it, but with limits of the test's choice and death at a named checkpoint.
+"""The agent as the console script composes it, but with limits of the test's choice and death at a named
+checkpoint.
 
-`DRIVE` in the environment: `{"die_at": name, "times": n, "limits": {…}}`. Death is SIGKILL of itself: nothing is
-flushed, closed or undone.
+`DRIVE` in the environment: `{"die_at": name, "times": n, "limits": {…}}`. Death is SIGKILL of itself:
+nothing is flushed, closed or undone.
 """
 
 from __future__ import annotations

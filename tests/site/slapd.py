@@ -1,7 +1,8 @@
 """A real slapd in a temporary folder, with the lab's own policy: schema, overlays, access rules, people.
 
-The test's own uid is the agent. As root that would be the rootdn, which no access rule binds, so the rootdn here is a
-named administrator with a password, and uid 0 is mapped like any other: the rules apply to the tests as on a host.
+The test's own uid is the agent. As root that would be the rootdn, which no access rule binds, so the rootdn
+here is a named administrator with a password, and uid 0 is mapped like any other: the rules apply to the
+tests as on a host.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Killed at each durable step and started again: every key is in the directory once, every result at central once."""
+"""Killed at each durable step and started again: every key is in the directory once, every result at
+central once.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_killed_at(agent: AgentProcess, name: str, times: int) -> None:
     if times == 1 or name in {"before-modify", "after-modify"}:
         assert agent.wait_dead() == -signal.SIGKILL
     else:
-        agent.wait_until(lambda: agent.dead() or history.outcome(keys[0]) == ("applied", None), "death or done")
+        agent.wait_until(
+            lambda: agent.dead() or history.outcome(keys[0]) == ("applied", None), "death or done"
+        )
         agent.kill_now()
     agent.start(module="tests.site.driven_agent")
     agent.wait_ready()

@@ -4,7 +4,7 @@
    the usual size limit. The number of searches grows with chunks, not with keys.
 2. A target nobody found is absent only if the base and the probe entry are readable in the same breath
    (B06).
-3. An entry without a readable entryUUID or uidNumber is unreadable, not another account (X1).
+3. An entry that shows no entryUUID or uidNumber is passed on as such: unreadable, not another account (X1).
 """
 
 from __future__ import annotations
@@ -131,22 +131,11 @@ class LdapPeople:
         parts = parse_dn(raw.dn)
         if parts == self._base_parts:
             return None
-        uuids, numbers = raw.texts("entryUUID"), raw.texts("uidNumber")
-        try:
-            entry_uuid = UUID(uuids[0])
-            uid_numbers = tuple(int(number) for number in numbers)
-        except (IndexError, ValueError) as error:
-            raise DirectoryUnavailableError(
-                "directory_entry_unreadable",
-                found="an account whose entryUUID or uidNumber is not shown",
-                wanted="read access to uid, uidNumber, entryUUID and sshPublicKey",
-                remedy="compare slapd's access rules with the proposed policy",
-            ) from error
         return Entry(
             dn=raw.dn,
             usernames=raw.texts("uid"),
-            uid_numbers=uid_numbers,
-            entry_uuid=entry_uuid,
+            uid_numbers=_numbers(raw),
+            entry_uuid=_uuid(raw),
             values=raw.values(ATTRIBUTE),
             direct=parts[1:] == self._base_parts,
         )
@@ -157,3 +146,15 @@ def _filter(targets: Sequence[Target]) -> str:
     names = dict.fromkeys(target.username for target in targets)
     by_name = "".join(f"(uid={escape_filter_value(name)})" for name in names)
     return f"(|{by_uuid}{by_name})"
+
+
+def _uuid(raw: RawEntry) -> UUID | None:
+    try:
+        return UUID(raw.texts("entryUUID")[0])
+    except (IndexError, ValueError):
+        return None
+
+
+def _numbers(raw: RawEntry) -> tuple[int, ...]:
+    texts = raw.texts("uidNumber")
+    return tuple(int(text) for text in texts) if all(text.isdecimal() for text in texts) else ()

@@ -17,7 +17,15 @@ from uuid import UUID
 
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome, Verdict
 from site_bundle.ssh_access.domain.stored_value import blobs_in, value_lines
-from site_bundle.ssh_access.domain.target import Absent, Entry, Matched, Mismatch, UidRange, match_target
+from site_bundle.ssh_access.domain.target import (
+    Absent,
+    Entry,
+    Matched,
+    Mismatch,
+    UidRange,
+    Unreadable,
+    match_target,
+)
 
 # An entry's DN and a key's blob: the place one key has in the directory.
 Spot = tuple[str, bytes]
@@ -105,6 +113,8 @@ def _judge_one(
     match match_target(key.target, entries, policy.uids):
         case Mismatch(code=code):
             return Verdict(Outcome.REFUSED, code)
+        case Unreadable():
+            return Verdict(Outcome.PENDING, "entry_unreadable")
         case Absent(renewed=renewed):
             if present:
                 return Verdict(Outcome.REFUSED, "target_mismatch" if renewed else "target_absent")

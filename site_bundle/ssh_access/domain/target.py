@@ -21,14 +21,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One directory entry as read. `values` are the stored bytes of its keys; `direct`: it stands right
-    below the base.
+    """One directory entry as read. `values` are the stored bytes of its keys; `direct`: right below the
+    base.
+
+    `entry_uuid` None or no `uid_numbers`: not shown to the agent, which is not the same as not there (X1).
     """
 
     dn: str
     usernames: tuple[str, ...]
     uid_numbers: tuple[int, ...]
-    entry_uuid: UUID
+    entry_uuid: UUID | None
     values: tuple[bytes, ...]
     direct: bool = True
 
@@ -64,7 +66,15 @@ class Mismatch:
     code: str
 
 
-def match_target(target: Target, entries: tuple[Entry, ...], uids: UidRange) -> Matched | Absent | Mismatch:
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The entry that may be the target does not show what decides it."""
+
+
+Match = Matched | Absent | Mismatch | Unreadable
+
+
+def match_target(target: Target, entries: tuple[Entry, ...], uids: UidRange) -> Match:
     """Which of `entries` the target is; they are a complete read of all with its entryUUID or name below
     the base.
 
@@ -74,13 +84,18 @@ def match_target(target: Target, entries: tuple[Entry, ...], uids: UidRange) -> 
         return Mismatch("target_outside_base")
     same_uuid = [entry for entry in entries if entry.entry_uuid == target.entry_uuid]
     same_name = [entry for entry in entries if target.username in entry.usernames]
+    if any(entry.entry_uuid is None for entry in same_name) or any(
+        not entry.uid_numbers for entry in same_uuid
+    ):
+        return Unreadable()
     if not same_uuid:
         return Absent(renewed=bool(same_name))
-    entry = same_uuid[0]
+    return _match_one(target, same_uuid[0], alone=len(same_name) <= 1 and len(same_uuid) == 1)
+
+
+def _match_one(target: Target, entry: Entry, *, alone: bool) -> Match:
     if not entry.direct:
         return Mismatch("target_outside_base")
     if entry.uid_numbers != (target.uid_number,) or target.username not in entry.usernames:
         return Mismatch("target_mismatch")
-    if len(same_name) > 1 or len(same_uuid) > 1:
-        return Mismatch("target_ambiguous")
-    return Matched(entry)
+    return Matched(entry) if alone else Mismatch("target_ambiguous")

@@ -1,4 +1,4 @@
-"""The rules of docs/wire.md as the stand-in checks them, in the page's order; written apart from central's."""
+"""The rules of docs/wire.md as the stand-in checks them, in the page's order; written on their own."""
 
 from __future__ import annotations
 

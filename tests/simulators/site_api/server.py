@@ -27,8 +27,8 @@ METHODS = {"grant": "GET", "changes": "GET", "results": "POST"}
 class Faults:
     """What goes wrong next: each entry is used up by one request whose path ends with `call`.
 
-    Kinds: `drop` (no answer, nothing done), `lose` (done, the answer is lost), `delay:S`, `status:N`, `retry:N` (503
-    with Retry-After), `redirect`, `oversized`, `drip`, `html`, `encoded`, `body:TEXT`.
+    Kinds: `drop` (no answer, nothing done), `lose` (done, the answer is lost), `delay:S`, `status:N`,
+    `retry:N` (503 with Retry-After), `redirect`, `oversized`, `drip`, `html`, `encoded`, `body:TEXT`.
     """
 
     planned: list[tuple[str, str]] = field(default_factory=list)
