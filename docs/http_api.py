@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from contract import HTTP, REFERENCE, SITE, UUID, Schema, text, whole
+from contract import REFERENCE, SITE, UUID, Schema, text, whole
+from http_bodies import HTTP
 
 Parameter = dict[str, Any]
 
