@@ -1,4 +1,4 @@
-"""The values of docs/wire.md as JSON Schema (2020-12); http_bodies.py and message_schemas.py build on them (X10).
+"""The values of docs/wire.md as JSON Schema (2020-12): http_bodies.py and message_schemas.py build on them.
 
 `make docs` writes docs/openapi.json and docs/messages.schema.json from this; `tests/contract/test_schemas.py`
 runs every golden against it. What a schema cannot say (orders, sums, one field against another) is said in
