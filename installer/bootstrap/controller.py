@@ -58,6 +58,7 @@ def ensure_controller(archive: VerifiedArchive, port: ControllerPort, lock_fd: i
             _make_folder(path)
         with open_folder(folder, what="the folder of controllers", trust=port.trust):
             pass
+        _refuse_foreign(folder / _LINK)
         found = find_controller(archive, port.root)
         if found is None:
             found = _build(archive, port, lock_fd)
@@ -109,11 +110,9 @@ def _point(folder: Path, target: str) -> None:
     things stay.
     """
     link = folder / _LINK
-    if link.is_symlink():
-        if link.readlink() == Path(target):
-            return
-    elif link.exists():
-        raise refusal("host_link", found=f"{link} is no symbolic link", wanted="a link to a controller")
+    if link.is_symlink() and link.readlink() == Path(target):
+        return
+    _refuse_foreign(link)
     for stale in folder.glob(f".{_LINK}.*"):
         if stale.is_symlink():
             stale.unlink()
@@ -125,3 +124,9 @@ def _point(folder: Path, target: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _refuse_foreign(link: Path) -> None:
+    """What stands where our link belongs is our link or nothing (row 28)."""
+    if link.exists() and not link.is_symlink():
+        raise refusal("host_link", found=f"{link} is no symbolic link", wanted="a link to a controller")

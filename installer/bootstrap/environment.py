@@ -112,7 +112,7 @@ def _build(spec: EnvironmentSpec, archive: VerifiedArchive, pip: Path, checkpoin
     install: list[str | Path] = ["--no-index", "--find-links", spec.scratch / WHEELS, "--require-hashes"]
     install += ["--no-deps", "--only-binary", ":all:", "--no-compile", "--no-warn-script-location"]
     install += ["--requirement", spec.scratch / spec.requirements]
-    step("pip", "environment_pip", [python, "-I", pip, *_PIP_OPTIONS, "install", *install])
+    step("pip", "environment_pip", [python, "-I", pip, *_PIP_OPTIONS, "install", "--quiet", *install])
     packages = sorted((spec.path / "lib").glob("python3.*/site-packages"))
     compileall: list[str | Path] = [
         "-m",
@@ -129,7 +129,7 @@ def _build(spec: EnvironmentSpec, archive: VerifiedArchive, pip: Path, checkpoin
     step("smoke", "environment_broken", [python, "-I", "-B", "-c", _SMOKE, spec.console_script])
 
 
-_PIP_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--quiet")
+_PIP_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
 
 
 def _forget(spec: EnvironmentSpec) -> None:

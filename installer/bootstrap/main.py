@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TextIO
 
 from installer.bootstrap.archive import VerifiedArchive, open_verified
 from installer.bootstrap.checkpoint import lab_checkpoint
@@ -112,7 +112,7 @@ def main() -> NoReturn:
     os.umask(0o022)
     folder, arguments = Path(sys.argv[1]), sys.argv[2:]
     if not arguments or arguments[0] in {"-h", "--help"}:
-        sys.stdout.write(USAGE)
+        _write(sys.stdout, USAGE)
         sys.exit(DONE if arguments else WRONG_USAGE)
     try:
         next_program = prepare(folder, arguments, os.environ, now=time.time())
@@ -184,9 +184,7 @@ def scrubbed(environment: Mapping[str, str], archive: Path, digest: str) -> dict
 
 def progress(text: str) -> None:
     """One line on stderr; a closed stderr is no reason to stop."""
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
+    _write(sys.stderr, f"{text}\n")
 
 
 def _check_host(host: Host, archive: VerifiedArchive, now: float) -> None:
@@ -229,15 +227,21 @@ def _open_standard_descriptors() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
+def _write(stream: TextIO | None, text: str) -> None:
+    """Python has no stream object for a descriptor that was closed when it started."""
+    if stream is not None:
+        with contextlib.suppress(OSError, ValueError):
+            stream.write(text)
+            stream.flush()
+
+
 def _tell(error: Refusal, *, as_json: bool) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        if as_json:
-            fields = {
+    if as_json:
+        fields = {
                 "event": "result", "ok": False, "exitCode": error.exit_code, "code": error.code,
                 "found": error.found, "wanted": error.wanted, "remedy": error.remedy,
             }  # fmt: skip
-            sys.stdout.write(json.dumps(fields) + "\n")
-            sys.stdout.flush()
+        _write(sys.stdout, json.dumps(fields) + "\n")
     progress(
         f"refused: {error.code}\n  found:  {error.found}\n  wanted: {error.wanted}\n  remedy: {error.remedy}"
     )

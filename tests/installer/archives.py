@@ -14,6 +14,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,11 @@ class Workshop:
             key = self.keys.ed25519 if kind == "ed25519" else self.keys.ecdsa_p256
             self.signature(kind).write_bytes(sign(self.archive, key, namespace))
             self.signature(kind).chmod(0o644)
+
+    def unsign(self) -> None:
+        """Take both signatures away."""
+        for kind in ("ed25519", "ecdsa-p256"):
+            self.signature(kind).unlink()
 
     def signature(self, kind: str) -> Path:
         """Where the signature of that kind lies."""
@@ -268,3 +274,35 @@ def _record(text: str) -> str:
 
 def _public(key: Path) -> list[str]:
     return key.with_suffix(".pub").read_text(encoding="ascii").split()[:2]
+
+
+def pip_wheel() -> tuple[str, bytes]:
+    """The pip of this environment, as the wheel it came from: pip runs from it as on a host."""
+    pip = distribution("pip")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(pip.files or [], key=str):
+            if not path.parts[0].startswith("..") and "__pycache__" not in path.parts:
+                archive.writestr(zipfile.ZipInfo(path.as_posix()), path.read_binary())
+    return f"pip-{pip.version}-py3-none-any.whl", packed.getvalue()
+
+
+def real_release(workshop: Workshop, *others: tuple[str, bytes]) -> None:
+    """Give ``workshop`` a release whose controller can be built: pip, our own wheel with its console
+    script, ``others``.
+    """
+    own = wheel(
+        "pharos-hpc",
+        "0.1.0",
+        modules={"installer/__init__.py": "", "installer/cli.py": "def main():\n    print('controller')\n"},
+        scripts={"pharos-installer": "installer.cli:main"},
+    )
+    wheels = dict([pip_wheel(), own, *others])
+    for path in [path for path in workshop.entries if path.startswith("wheels/")]:
+        del workshop.entries[path]
+    workshop.entries |= {f"wheels/{name}": data for name, data in wheels.items()}
+    # pip is in the other file, so that it is not compiled again for every controller of a test.
+    workshop.entries["requirements/ssh-access.txt"] = requirements(wheels)
+    workshop.entries["requirements/controller.txt"] = requirements(
+        {name: data for name, data in wheels.items() if not name.startswith("pip-")}
+    )

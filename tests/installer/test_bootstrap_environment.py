@@ -1,0 +1,283 @@
+"""Environments from wheels of a verified archive: offline, isolated, complete, the same whoever builds
+them.
+
+Rows 1, 9, 21, 43; B1, B8, B11, B35, H10, H15; I5. pip is this environment's own, run from a wheel as on a
+host.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from installer.bootstrap.archive import VerifiedArchive, open_verified
+from installer.bootstrap.controller import ControllerPort, controller_path, ensure_controller, find_controller
+from installer.bootstrap.environment import EnvironmentSpec, build_environment
+from installer.bootstrap.seal import read_seal, seal_tree
+from installer.domain.manifest import Override, encode
+from installer.domain.refusal import Refusal
+from tests.installer.archives import TRUST, Workshop, real_release, wheel
+
+BASE = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+POINTS = [
+    f"{when}-{step}"
+    for step in ("unpack", "venv", "pip", "compile", "check", "smoke")
+    for when in ("before", "after")
+]
+SEAL_POINTS = [
+    f"{when}-{step}" for step in ("digest", "seal-temp", "seal-rename") for when in ("before", "after")
+]
+
+
+def open_it(workshop: Workshop) -> VerifiedArchive:
+    return open_verified(workshop.archive, allowed_signers=workshop.keys.allowed_signers, trust=TRUST)
+
+
+@pytest.fixture
+def archive(workshop: Workshop) -> Iterator[VerifiedArchive]:
+    """A release with one dependency."""
+    real_release(workshop, wheel("dependency", "2.0"))
+    workshop.write()
+    with open_it(workshop) as opened:
+        yield opened
+
+
+def spec(root: Path) -> EnvironmentSpec:
+    return EnvironmentSpec(
+        path=root / "venv",
+        interpreter=BASE,
+        requirements="requirements/controller.txt",
+        scratch=root / ".wheels",
+        console_script="pharos-installer",
+    )
+
+
+def port(root: Path) -> ControllerPort:
+    return ControllerPort(interpreter=BASE, root=root, trust=TRUST)
+
+
+def test_I5_an_environment_is_complete_and_isolated(archive: VerifiedArchive, tmp_path: Path) -> None:
+    root = tmp_path / "opt"
+    root.mkdir()
+    points: list[str] = []
+    build_environment(spec(root), archive, checkpoint=points.append)
+    venv = root / "venv"
+    assert points == POINTS
+    assert (venv / "pharos-release").read_text(encoding="ascii") == f"{archive.release_id}\n"
+    script = venv / "bin" / "pharos-installer"
+    assert script.read_text(encoding="utf-8").splitlines()[0] == f"#!{venv}/bin/python"
+    assert subprocess.run([script], capture_output=True, text=True, check=True).stdout == "controller\n"
+    packages = next(venv.glob("lib/python3.*/site-packages"))
+    assert sorted(path.name for path in packages.iterdir() if not path.name.endswith(".dist-info")) == [
+        "__pycache__", "dependency.py", "installer",
+    ]  # fmt: skip
+    # Checked hashes (PEP 552): flags 0b11, so no time stamp decides whether bytecode is stale.
+    compiled = next((packages / "__pycache__").iterdir()).read_bytes()
+    assert compiled[4:8] == b"\x03\0\0\0"
+    assert not (root / ".wheels").exists()
+
+
+@pytest.mark.slow
+def test_row21_H15_B35_no_variable_umask_or_configuration_changes_it(
+    archive: VerifiedArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "opt"
+    root.mkdir()
+    venv = root / "venv"
+    build_environment(spec(root), archive)
+    plain = seal_tree(venv, release_id=archive.release_id, manifest_sha256=archive.manifest_sha256)
+    hostile = tmp_path / "hostile"
+    hostile.mkdir()
+    (hostile / "sitecustomize.py").write_text("import sys; sys.exit('hostile')\n", encoding="utf-8")
+    (hostile / "pip.conf").write_text("[global]\nindex-url = https://elsewhere.invalid\n", encoding="utf-8")
+    name, data = wheel("dependency", "2.0", modules={"dependency.py": "EVIL = 1\n"})
+    (hostile / name).write_bytes(data)
+    for variable, value in {
+        "PIP_FIND_LINKS": hostile, "PIP_INDEX_URL": "https://elsewhere.invalid", "PIP_NO_DEPS": "0",
+        "PIP_EXTRA_INDEX_URL": "https://elsewhere.invalid", "PIP_CONFIG_FILE": hostile / "pip.conf",
+        "PIP_TARGET": hostile, "PIP_USER": "1", "PYTHONPATH": hostile, "PYTHONHOME": "/nonexistent",
+        "PYTHONSTARTUP": hostile / "sitecustomize.py", "VIRTUAL_ENV": hostile, "LANG": "tr_TR",
+        "TMPDIR": "/no",
+               "XDG_CONFIG_HOME": hostile, "SOURCE_DATE_EPOCH": "0", "PATH": hostile, "HOME": hostile,
+    }.items():  # fmt: skip
+        monkeypatch.setenv(variable, str(value))
+    monkeypatch.chdir(hostile)
+    for mask in (0o077, 0o000):
+        subprocess.run(["/bin/rm", "-r", venv], check=True)
+        before = os.umask(mask)
+        try:
+            build_environment(spec(root), archive)
+            again = seal_tree(venv, release_id=archive.release_id, manifest_sha256=archive.manifest_sha256)
+        finally:
+            os.umask(before)
+        assert again == plain, f"umask {mask:03o}"
+    for path in venv.rglob("*"):
+        assert path.is_symlink() or path.stat().st_mode & 0o004, f"others cannot read {path}"
+
+
+def _refused(workshop: Workshop, root: Path) -> Refusal:
+    workshop.write()
+    root.mkdir()
+    with open_it(workshop) as opened, pytest.raises(Refusal) as caught:
+        build_environment(spec(root), opened)
+    assert list(root.iterdir()) == [], "row 9: space is given back"
+    return caught.value
+
+
+def test_B8_a_missing_dependency_is_not_installed_around(workshop: Workshop, tmp_path: Path) -> None:
+    real_release(workshop, wheel("needy", requires=("absent>=1",)))
+    error = _refused(workshop, tmp_path / "opt")
+    assert (error.code, error.exit_code) == ("environment_incomplete", 4)
+    assert "absent" in error.found
+
+
+@pytest.mark.slow
+def test_I5_exactly_the_recorded_override_is_accepted(workshop: Workshop, tmp_path: Path) -> None:
+    real_release(workshop, wheel("needy", requires=("dependency<2",)), wheel("dependency", "2.0"))
+    error = _refused(workshop, tmp_path / "opt")
+    assert "needy 1.0 has requirement dependency<2, but you have dependency 2.0." in error.found
+    for field, accepted in (("dependency<3", False), ("dependency<2", True)):
+        override = Override("Needy", field, "dependency==2.0", "2.0 keeps what needy calls")
+        workshop.write(workshop.items(encode(workshop.manifest(overrides=(override,)))))
+        root = tmp_path / field
+        root.mkdir()
+        with open_it(workshop) as opened:
+            if accepted:
+                build_environment(spec(root), opened)
+            else:
+                with pytest.raises(Refusal, match="environment_incomplete"):
+                    build_environment(spec(root), opened)
+
+
+@pytest.mark.slow
+def test_a_program_that_cannot_be_imported_is_refused(workshop: Workshop, tmp_path: Path) -> None:
+    real_release(workshop)
+    broken = wheel(
+        "pharos-hpc", "0.1.0", modules={"x.py": ""}, scripts={"pharos-installer": "installer.cli:main"}
+    )
+    for path in ("requirements/controller.txt", "requirements/ssh-access.txt"):
+        text = workshop.entries[path].decode()
+        old = next(line for line in text.splitlines() if line.startswith("pharos-hpc"))
+        workshop.entries[path] = text.replace(old, _line(broken)).encode()
+    workshop.entries[f"wheels/{broken[0]}"] = broken[1]
+    error = _refused(workshop, tmp_path / "opt")
+    assert (error.code, error.exit_code) == ("environment_broken", 6)
+    assert "No module named 'installer'" in error.found
+
+
+def _line(built: tuple[str, bytes]) -> str:
+    from tests.installer.archives import requirements
+
+    return requirements(dict([built])).decode().strip()
+
+
+def test_an_existing_folder_is_never_built_into(archive: VerifiedArchive, tmp_path: Path) -> None:
+    (tmp_path / "venv").symlink_to("nowhere")
+    with pytest.raises(Refusal, match="environment_exists"):
+        build_environment(spec(tmp_path), archive)
+    assert (tmp_path / "venv").is_symlink()
+
+
+def test_an_interpreter_that_cannot_make_environments(archive: VerifiedArchive, tmp_path: Path) -> None:
+    wanted = replace(spec(tmp_path), interpreter=Path("/bin/false"))
+    with pytest.raises(Refusal) as caught:
+        build_environment(wanted, archive)
+    assert (caught.value.code, caught.value.exit_code) == ("environment_venv", 6)
+
+
+def test_the_controller_is_built_once_and_reused(
+    archive: VerifiedArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "opt"
+    assert find_controller(archive, root) is None
+    built = ensure_controller(archive, port(root), lock_fd=0)
+    link = root / "controller" / "current"
+    assert os.readlink(link) == archive.release_id
+    assert (
+        subprocess.run([link / "bin" / "pharos-installer"], capture_output=True, check=True).stdout
+        == b"controller\n"
+    )
+    # H14, H15: whoever may use the host may read it, nobody else may write.
+    assert (built.stat().st_mode & 0o777, root.stat().st_mode & 0o777) == (0o755, 0o755)
+    stale = link.with_name(".current.0123")
+    stale.symlink_to("leftover")
+    link.unlink()
+    link.symlink_to("elsewhere")
+
+    def never(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(subprocess, "run", never)
+    assert ensure_controller(archive, port(root), lock_fd=0) == built
+    assert os.readlink(link) == archive.release_id
+    assert not stale.is_symlink(), "row 28: a stale temporary link is repaired"
+
+
+def test_B11_an_edited_controller_is_refused_and_kept(archive: VerifiedArchive, tmp_path: Path) -> None:
+    root = tmp_path / "opt"
+    built = ensure_controller(archive, port(root), lock_fd=0)
+    module = next(built.glob("lib/python3.*/site-packages/installer/cli.py"))
+    module.write_bytes(module.read_bytes() + b"EVIL = 1\n")
+    with pytest.raises(Refusal) as caught:
+        ensure_controller(archive, port(root), lock_fd=0)
+    assert (caught.value.code, caught.value.exit_code) == ("tree_changed", 4)
+    assert "installer/cli.py" in caught.value.found
+    assert b"EVIL" in module.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_row28_a_foreign_current_is_refused_and_kept(
+    archive: VerifiedArchive, tmp_path: Path, kind: str
+) -> None:
+    root = tmp_path / "opt"
+    foreign = root / "controller" / "current"
+    foreign.parent.mkdir(parents=True)
+    if kind == "folder":
+        foreign.mkdir()
+    else:
+        foreign.write_bytes(b"")
+    with pytest.raises(Refusal, match="host_link"):
+        ensure_controller(archive, port(root), lock_fd=0)
+    assert foreign.exists() and not foreign.is_symlink()
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from installer.bootstrap.archive import open_verified
+from installer.bootstrap.checkpoint import lab_checkpoint
+from installer.bootstrap.controller import ControllerPort, ensure_controller
+from tests.installer.archives import TRUST
+archive, signers, base, root, point = sys.argv[1:]
+port = ControllerPort(Path(base), Path(root), TRUST, lab_checkpoint(point, "controller"))
+ensure_controller(open_verified(Path(archive), allowed_signers=Path(signers), trust=TRUST), port, lock_fd=0)
+"""
+
+
+def _killed_then_run_again(workshop: Workshop, root: Path, point: str) -> None:
+    """Row 1, B1: after the kill nothing unsealed counts as there; the next run converges."""
+    real_release(workshop)
+    workshop.write()
+    paths = [workshop.archive, workshop.keys.allowed_signers, BASE, root]
+    command = [sys.executable, "-c", CHILD, *map(os.fspath, paths), f"controller/{point}"]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == -9, outcome.stderr
+    with open_it(workshop) as archive:
+        finished = find_controller(archive, root)
+        assert (finished is not None) == (point == "after-seal-rename")
+        assert not (root / "controller" / "current").is_symlink()
+        built = ensure_controller(archive, port(root), lock_fd=0)
+        assert built == controller_path(archive, root)
+        assert find_controller(archive, root) == built
+        assert read_seal(built) is not None
+    assert sorted(path.name for path in built.parent.iterdir()) == sorted([built.name, "current"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [*POINTS, *SEAL_POINTS])
+def test_row1_B1_killed_at_every_point_and_run_again(workshop: Workshop, tmp_path: Path, point: str) -> None:
+    _killed_then_run_again(workshop, tmp_path / "opt", point)
