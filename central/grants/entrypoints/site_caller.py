@@ -30,7 +30,7 @@ class SiteCaller:
     def grant(self, scope: Scope) -> Grant:
         """The caller's grant. Raises the `Problem` of the first rule broken."""
         grant = self.check(bearer_token(), scope)
-        _check_schema(request.headers.get("Pharos-Schema"))
+        check_schema(request.headers.get("Pharos-Schema"))
         return grant
 
     def check(self, token: str, scope: Scope) -> Grant:
@@ -45,7 +45,8 @@ class SiteCaller:
         return grant
 
 
-def _check_schema(header: str | None) -> None:
+def check_schema(header: str | None) -> None:
+    """Checks a `Pharos-Schema` header. Raises the `Problem` of rule 3 (docs/wire.md)."""
     match = _RANGE.fullmatch(header or "")
     if match is None or int(match[1]) > int(match[2]):
         raise Problem(REQUEST_MALFORMED, "the header `Pharos-Schema` is missing or no range such as `1-1`")
