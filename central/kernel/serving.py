@@ -15,7 +15,7 @@ import logging
 import os
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -37,6 +37,7 @@ from gunicorn.http.errors import (  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 from central.kernel.http_errors import PROBLEM_TYPE
+from central.kernel.http_guard import Environ
 from central.kernel.observability import event
 from central.kernel.problems import (
     HEADERS_TOO_LARGE,
@@ -169,11 +170,30 @@ class _Log(Logger):  # type: ignore[misc]
 class _Worker(ThreadWorker):  # type: ignore[misc]
     """Lets parked polls answer when stopped, closes what was opened, answers broken HTTP with a document."""
 
+    wsgi: Any
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.alive and self.app.service is not None:
             # A signal handler must not wait for a lock that the interrupted code may hold.
             threading.Thread(target=self.app.service.stopping, name="stopping", daemon=True).start()
         super().handle_exit(sig, frame)
+
+    def load_wsgi(self) -> None:
+        super().load_wsgi()
+        inner = self.wsgi
+
+        def closing(environ: Environ, start_response: Any) -> Iterable[bytes]:
+            """An answer given while stopping says `Connection: close`, also to who asked before (G03)."""
+
+            def start(*arguments: Any) -> Any:
+                if not self.alive:
+                    start_response.__self__.force_close()
+                return start_response(*arguments)
+
+            answered: Iterable[bytes] = inner(environ, start)
+            return answered
+
+        self.wsgi = closing
 
     def run(self) -> None:
         event(_LOG, "serving", port=self.app.cfg.address[0][1], threads=self.cfg.threads)

@@ -1,0 +1,349 @@
+"""One HTTP process under gunicorn, as it runs in production (X13; F10, G02–G06)."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import urllib3
+
+from central.kernel.serving import ServingOptions, gunicorn_settings, site_api_threads
+
+ROOT = Path(__file__).parents[3]
+
+
+@dataclass
+class Running:
+    """A served process."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    log: Path
+    http: urllib3.PoolManager
+
+    def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
+        return self.http.request("GET", f"http://127.0.0.1:{self.port}{path}", headers=headers)
+
+    def post(self, path: str, body: object = None) -> urllib3.BaseHTTPResponse:
+        return self.http.request(
+            "POST",
+            f"http://127.0.0.1:{self.port}{path}",
+            body=json.dumps(body).encode() if body is not None else b"",
+            headers={"Content-Type": "application/json"},
+        )
+
+    def raw(self, request: bytes, seconds: float = 5) -> bytes:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
+            connection.sendall(request)
+            received = b""
+            while data := connection.recv(65536):
+                received += data
+        return received
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+
+    def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(sign)
+        return self.process.wait(30)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, process: "subprocess.Popen[str]") -> None:
+    deadline = time.monotonic() + 20
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise AssertionError("the process did not listen")
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(kernel_url: str, tmp_path: Path) -> Iterator[Start]:
+    """``start(threads=…, workers=…, timeout=…, tls=folder)``."""
+    with psycopg.connect(kernel_url, autocommit=True) as admin:
+        admin.execute("CREATE TABLE public.notes (id int PRIMARY KEY)")
+    running: list[Running] = []
+
+    def make(threads: int = 8, workers: int = 1, timeout: int = 30, tls: Path | None = None) -> Running:
+        port, log = free_port(), tmp_path / f"log{len(running)}"
+        environment = {
+            "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "TRIAL_URL": kernel_url, "SCRIPT_NAME": "/evil",
+            "TRIAL_TIMEOUT": str(timeout), "FORWARDED_ALLOW_IPS": "*", "GUNICORN_CMD_ARGS": "--workers=7",
+        }  # fmt: skip
+        argv = [
+            sys.executable,
+            "-m",
+            "tests.postgres.kernel.trial_process",
+            str(port),
+            str(threads),
+            str(workers),
+        ]
+        with log.open("w") as file:
+            process = subprocess.Popen(
+                [*argv, *([str(tls)] if tls else [])],
+                env=environment,
+                stderr=file,
+                stdout=file,
+                text=True,
+                cwd=tmp_path,
+            )
+        made = Running(process, port, log, urllib3.PoolManager(maxsize=100, retries=False, timeout=60))
+        running.append(made)
+        wait_for(port, process)
+        return made
+
+    yield make
+    for one in running:
+        one.http.clear()
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait(10)
+
+
+def until(true: Callable[[], bool], seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "did not become true in time"
+        time.sleep(0.02)
+
+
+def in_progress(running: Running) -> float:
+    text = running.get("/metrics").data.decode()
+    return float(
+        next(line for line in text.splitlines() if line.startswith("pharos_http_in_progress ")).split()[1]
+    )
+
+
+def test_x13_beside_72_parked_polls_health_and_writes_answer_at_once(start: Start, kernel_url: str) -> None:
+    running = start(threads=site_api_threads(sites=18, pollers=4))
+    with ThreadPoolExecutor(72) as polls:
+        parked = [polls.submit(running.get, "/poll?wait=55") for _ in range(72)]
+        until(lambda: in_progress(running) >= 73)
+        with psycopg.connect(kernel_url) as admin:
+            row = admin.execute(
+                "SELECT count(*), count(*) FILTER (WHERE application_name = 'pharos-listen')"
+                " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            ).fetchone()
+        assert row is not None
+        assert row[0] <= 5
+        assert row[1] == 1
+        began = time.monotonic()
+        assert running.get("/healthz").status == 200
+        assert running.get("/readyz").status == 200
+        assert time.monotonic() - began < 1
+        assert not any(poll.done() for poll in parked)
+        assert running.post("/write").status == 200
+        assert [poll.result(10).json() for poll in parked] == [{"changed": True}] * 72
+        assert time.monotonic() - began < 5
+
+
+def test_g03_sigterm_answers_parked_polls_and_slow_requests_and_refuses_new_ones(start: Start) -> None:
+    running = start(threads=16)
+    with ThreadPoolExecutor(8) as pool:
+        polls = [pool.submit(running.get, "/poll?wait=55") for _ in range(4)]
+        slow = [pool.submit(running.get, "/slow?wait=2") for _ in range(2)]
+        until(lambda: in_progress(running) >= 7)
+        began = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        assert [poll.result(10).status for poll in polls] == [200] * 4
+        assert time.monotonic() - began < 2
+        assert [one.result(10).status for one in slow] == [200] * 2
+        assert {one.result().headers["Connection"] for one in slow} == {"close"}
+        assert running.process.wait(15) == 0
+        assert time.monotonic() - began < 8
+    with pytest.raises(urllib3.exceptions.HTTPError):
+        running.get("/healthz")
+    assert running.lines()[-1]["event"] == "stopped"
+
+
+def test_g02_a_worker_that_dies_mid_request_rolls_back_and_the_retry_gives_one_result(
+    start: Start, kernel_url: str
+) -> None:
+    running = start(workers=1)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(running.post, "/held?wait=20", {"id": 1})
+        until(lambda: in_progress(running) >= 2)
+        worker = running.get("/slow").json()["pid"]
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            first.result(15)
+    until(lambda: _answers(running))
+    with psycopg.connect(kernel_url) as admin:
+        assert admin.execute("SELECT count(*) FROM public.notes").fetchone() == (0,)
+    assert running.post("/held", {"id": 1}).json() == {"added": 1}
+    assert running.post("/held", {"id": 1}).json() == {"added": 0}
+
+
+def _answers(running: Running) -> bool:
+    try:
+        return running.get("/healthz").status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def test_f10_each_worker_opens_its_own_pool_after_the_fork(start: Start, kernel_url: str) -> None:
+    running = start(workers=3, threads=4)
+    until(lambda: sum(line["event"] == "serving" for line in running.lines()) == 3)
+    pids: set[int] = set()
+    for number in range(200):
+        one = urllib3.HTTPConnectionPool("127.0.0.1", running.port, retries=False)
+        assert one.request("POST", "/held", json={"id": number % 50}).status == 200
+        pids.add(one.request("GET", "/slow").json()["pid"])
+        one.close()
+    assert len(pids) > 1
+    assert running.process.pid not in pids
+    assert running.stop() == 0
+    assert "bad record mac" not in running.log.read_text()
+    with psycopg.connect(kernel_url) as admin:
+        assert admin.execute("SELECT count(*) FROM public.notes").fetchone() == (50,)
+
+
+POST = b"POST /held HTTP/1.1\r\nHost: x\r\n"
+BROKEN = {
+    "both_lengths": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "comma": POST + b"Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n",
+    "vertical_tab": POST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+    "two_lengths": POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
+    "plus_length": POST + b"Content-Length: +2\r\n\r\n{}",
+    "folded": b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
+    "space_before_colon": b"GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n",
+    "bare_garbage": b"\x00\x01\x02\r\n\r\n",
+    "lower_method": b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_g04_http_that_two_readers_read_differently_is_refused_once(start: Start, case: str) -> None:
+    running = start()
+    received = running.raw(BROKEN[case] + b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 4")
+    assert received.count(b"HTTP/1.1 ") == 1, "no second request is seen"
+    assert b"Connection: close" in head
+    assert b"application/problem+json" in head
+    assert json.loads(body)["code"] == "request_malformed"
+
+
+def test_g04_too_large_a_head_is_a_document_too(start: Start) -> None:
+    running = start()
+    long = running.raw(b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert long.startswith(b"HTTP/1.1 414 ")
+    assert b'"code":"uri_too_long"' in long
+    many = running.raw(b"GET / HTTP/1.1\r\n" + b"".join(b"A%d: b\r\n" % n for n in range(100)) + b"\r\n")
+    assert many.startswith(b"HTTP/1.1 431 ")
+    assert b'"code":"headers_too_large"' in many
+
+
+def test_g05_g06_no_header_and_no_variable_changes_route_scheme_or_peer(start: Start) -> None:
+    running = start()
+    seen = running.get(
+        "/seen",
+        X_Forwarded_Proto="https",
+        Script_Name="/x",
+        X_Test="1",
+        **{"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.9.8.7", "SCRIPT_NAME": "/x"},
+    ).json()
+    assert seen["script"] == ""
+    assert seen["scheme"] == "http"
+    assert seen["peer"] == "127.0.0.1"
+    assert "HTTP_X_TEST" not in seen["underscored"]
+    assert running.get("/x/seen", Script_Name="/x", **{"Script-Name": "/x"}).status == 404
+    assert running.lines()[-1]["peer"] == "127.0.0.1"
+
+
+def test_x4_a_broken_off_body_is_no_500(start: Start) -> None:
+    running = start()
+    head = b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", running.port), timeout=5) as connection:
+        connection.sendall(head + b'{"id"')
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
+
+
+def test_slow_uploads_do_not_stop_the_service(start: Start) -> None:
+    running = start(threads=8)
+    uploads = []
+    for _ in range(4):
+        connection = socket.create_connection(("127.0.0.1", running.port), timeout=5)
+        connection.sendall(
+            b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        )
+        uploads.append(connection)
+    began = time.monotonic()
+    assert running.get("/healthz").status == 200
+    assert time.monotonic() - began < 1
+    for connection in uploads:
+        connection.close()
+
+
+def test_i18_tls_by_our_certificate_and_no_older_protocol(start: Start, tmp_path: Path) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", "-days", "1", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+         "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    running = start(tls=tmp_path)
+    pool = urllib3.PoolManager(ca_certs=str(tmp_path / "cert.pem"), retries=False)
+    answered = pool.request("GET", f"https://127.0.0.1:{running.port}/seen")
+    assert answered.json()["scheme"] == "https"
+    pool.clear()
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.load_verify_locations(tmp_path / "cert.pem")
+    assert _handshake(running.port, old) in {"TLSv1.2", "TLSv1.3"}
+    settings = gunicorn_settings(ServingOptions("h", 1, threads=1))
+    assert settings["ssl_context"](None, lambda: old).minimum_version == ssl.TLSVersion.TLSv1_2
+    assert running.raw(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") == b""
+    assert running.stop() == 0
+
+
+def _handshake(port: int, context: ssl.SSLContext) -> str | None:
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as wrapped,
+    ):
+        return wrapped.version()
+
+
+def test_x9_a_worker_that_cannot_be_built_ends_the_process_with_an_error(
+    start: Start, tmp_path: Path
+) -> None:
+    with pytest.raises(AssertionError, match="did not listen"):
+        start(tls=tmp_path / "nothing")
+
+
+def test_x9_nothing_but_structured_lines_is_logged(start: Start) -> None:
+    running = start()
+    running.get("/nothing")
+    running.raw(b"\x00\r\n\r\n")
+    assert running.stop() == 0
+    plain = [line for line in running.log.read_text().splitlines() if not line.startswith("{")]
+    assert plain == []
+    assert not (running.log.parent / ".gunicorn").exists(), "no control socket"
+
+
+def test_threads_are_sites_times_pollers_and_sixteen() -> None:
+    assert site_api_threads(sites=18, pollers=4) == 88
