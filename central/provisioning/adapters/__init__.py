@@ -1,0 +1,1 @@
+"""What the ports meet outside: PostgreSQL, the Project view."""

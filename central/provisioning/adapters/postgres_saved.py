@@ -1,0 +1,63 @@
+"""`SavedAllocations` in PostgreSQL: nothing leaves unchecked (P7, P9)."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from central.kernel.database import Database, Transaction
+from central.kernel.errors import CorruptState
+from central.kernel.queries import load_queries
+from central.provisioning.adapters.rows import CountRow, IdRow, SavedRow
+from central.provisioning.application.ports import SnapshotPage
+from central.provisioning.domain.allocation import Saved
+from central.provisioning.domain.ids import AllocationId
+
+_FIRST = UUID(int=0)
+
+
+class PostgresSavedAllocations:
+    """The adapter. Safe to share between threads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queries = load_queries("central.provisioning")
+
+    def by_id(self, allocation: AllocationId) -> Saved | None:
+        """See `SavedAllocations`."""
+
+        def read(tx: Transaction) -> Saved | None:
+            found = self._saved(tx, [allocation])
+            if not found and tx.one(CountRow, self._queries["orphans"], {"ids": [allocation]}).orphans:
+                raise CorruptState(f"allocation {allocation} has rows but no head")
+            return found[0] if found else None
+
+        return self._database.run(read, repeatable=True)
+
+    def by_project(self, project_id: UUID) -> Sequence[Saved]:
+        """See `SavedAllocations`."""
+
+        def read(tx: Transaction) -> Sequence[Saved]:
+            ids = tx.all(IdRow, self._queries["ids_of_project"], {"project_id": project_id})
+            return self._all(tx, [row.id for row in ids])
+
+        return self._database.run(read, repeatable=True)
+
+    def page(self, after: AllocationId | None, limit: int) -> SnapshotPage:
+        """See `SavedAllocations`."""
+        params = {"after": after or _FIRST, "limit": limit + 1}
+
+        def read(tx: Transaction) -> SnapshotPage:
+            ids = [row.id for row in tx.all(IdRow, self._queries["ids_after"], params)]
+            saved = self._all(tx, ids[:limit])
+            return SnapshotPage(saved, AllocationId(ids[limit - 1]) if len(ids) > limit else None)
+
+        return self._database.run(read, repeatable=True)
+
+    def _all(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved]:
+        found = self._saved(tx, ids)
+        if len(found) != len(ids):
+            raise CorruptState("an allocation has a sighting but no head")
+        return found
+
+    def _saved(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved]:
+        rows = tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": list(ids)})
+        return [row.saved() for row in rows]

@@ -1,0 +1,115 @@
+"""A version's snapshot: an allocation as canonical JSON and back; any misfit is `CorruptState` (P7)."""
+
+from typing import Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from central.kernel.aggregates import request_digest
+from central.kernel.errors import CorruptState
+from central.kernel.times import format_rfc3339, parse_rfc3339
+from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
+from central.provisioning.domain.amounts import Amounts
+from central.provisioning.domain.ids import AllocationId, WaldurInstance
+from central.provisioning.domain.observation import ProviderProjectRef, ProviderState, Site
+
+KIND: Final = "allocation"
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
+    """Schema 1. Lifecycle and reasons are what was decided then, never computed again."""
+
+    schema: Literal[1]
+    allocation_id: UUID
+    site: str
+    instance: str
+    resource_id: UUID
+    offering_id: UUID
+    provider_project_ref: str
+    native_name: str | None
+    project_id: UUID | None
+    state: ProviderState
+    paused: bool
+    configured: dict[str, int] | None
+    applied: dict[str, int] | None
+    used: dict[str, int] | None
+    lifecycle: Lifecycle
+    reasons: list[Reason]
+    revision: int
+    observed_at: str
+
+
+_DECODER: Final = msgspec.json.Decoder(Snapshot)
+
+
+def encode_snapshot(allocation: Allocation) -> bytes:
+    """The canonical bytes of an allocation."""
+    facts = allocation.facts
+    return _ENCODER.encode(
+        Snapshot(
+            schema=1,
+            allocation_id=allocation.allocation_id,
+            site=allocation.site,
+            instance=allocation.instance,
+            resource_id=allocation.resource_id,
+            offering_id=allocation.offering_id,
+            provider_project_ref=facts.provider_project_ref,
+            native_name=facts.native_name,
+            project_id=facts.project_id,
+            state=facts.state,
+            paused=facts.paused,
+            configured=_plain(facts.configured),
+            applied=_plain(facts.applied),
+            used=_plain(allocation.used),
+            lifecycle=allocation.lifecycle,
+            reasons=list(allocation.reasons),
+            revision=allocation.revision,
+            observed_at=format_rfc3339(allocation.observed_at),
+        )
+    )
+
+
+def decode_snapshot(allocation_id: UUID, snapshot: str) -> Allocation:
+    """The allocation of this id. Raises `CorruptState` for anything this code would not have written."""
+    try:
+        found = _DECODER.decode(snapshot)
+        allocation = Allocation(
+            allocation_id=AllocationId(found.allocation_id),
+            site=Site(found.site),
+            instance=WaldurInstance(found.instance),
+            resource_id=found.resource_id,
+            offering_id=found.offering_id,
+            facts=Facts(
+                project_id=found.project_id,
+                provider_project_ref=ProviderProjectRef(found.provider_project_ref),
+                native_name=found.native_name,
+                state=found.state,
+                paused=found.paused,
+                configured=_amounts(found.configured),
+                applied=_amounts(found.applied),
+            ),
+            lifecycle=found.lifecycle,
+            reasons=tuple(found.reasons),
+            used=_amounts(found.used),
+            revision=found.revision,
+            observed_at=parse_rfc3339(found.observed_at, field="observedAt"),
+        )
+    except ValueError as error:
+        raise CorruptState(f"{KIND} {allocation_id}: the snapshot cannot be read: {error}") from None
+    if allocation.allocation_id != allocation_id:
+        raise CorruptState(f"{KIND} {allocation_id}: the snapshot is another's")
+    return allocation
+
+
+def version_digest(allocation_id: UUID, version: int, snapshot: bytes) -> bytes:
+    """The digest the aggregate store keeps of a version (`central.kernel.aggregates`)."""
+    return request_digest(KIND.encode(), allocation_id.bytes, version.to_bytes(8, "big"), snapshot)
+
+
+def _plain(amounts: Amounts | None) -> dict[str, int] | None:
+    return amounts.by_component() if amounts is not None else None
+
+
+def _amounts(amounts: dict[str, int] | None) -> Amounts | None:
+    return Amounts.of(amounts) if amounts is not None else None

@@ -1,0 +1,1 @@
+"""Use cases, one a file, and the ports they need."""

@@ -1,0 +1,70 @@
+"""A Site reports its resources (P2, P5, P6, P8, P12).
+
+Most are as they were a minute ago: one statement renews those and says which are not. Only for the rest the
+Project is looked up, with no transaction open (F08), and then each is decided in one transaction.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from central.kernel.errors import Unavailable
+from central.provisioning.application.ports import Allocations, ProjectBindings
+from central.provisioning.application.report import Answered, Report
+from central.provisioning.domain.allocation import Saved
+from central.provisioning.domain.decision import AHEAD_MAX, Decision, decide
+from central.provisioning.domain.ids import WaldurInstance
+from central.provisioning.domain.observation import Observation, ProviderProjectRef
+
+
+class ObservedInFuture(Exception):
+    """The Site's clock is ahead. `ahead` says by how much."""
+
+    def __init__(self, ahead: timedelta) -> None:
+        super().__init__(f"observed {ahead.total_seconds():.1f} s ahead of our clock")
+        self.ahead = ahead
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResources:
+    """The use case. `on_unresolved` is told when Projects could not be looked up; the reports still count."""
+
+    allocations: Allocations
+    bindings: ProjectBindings
+    instance: WaldurInstance
+    on_unresolved: Callable[[Unavailable], None]
+
+    def __call__(self, report: Report, now: datetime) -> Sequence[Answered]:
+        """One answer a resource, in order. Raises `ObservedInFuture`, `Unavailable`, `Problem`."""
+        ahead = report.observed_at - now
+        if ahead > AHEAD_MAX:
+            raise ObservedInFuture(ahead)
+        renewal = self.allocations.renew(report, now)
+        if renewal.recorded is not None:
+            return renewal.recorded
+        if not renewal.undecided:
+            return [renewal.settled[position] for position in range(len(renewal.settled))]
+        projects = self._resolve(report, renewal.unproven)
+
+        def decided(saved: Saved | None, observation: Observation) -> Decision:
+            return decide(
+                saved,
+                observation,
+                now,
+                instance=self.instance,
+                project_id=projects.get(observation.provider_project_ref),
+            )
+
+        return self.allocations.decide(report, renewal.settled, renewal.undecided, decided, now)
+
+    def _resolve(self, report: Report, unproven: Sequence[int]) -> Mapping[ProviderProjectRef, UUID | None]:
+        """What cannot be looked up now stays unproven, which claims nothing: the next report asks again."""
+        refs = {report.observation(position).provider_project_ref for position in unproven}
+        if not refs:
+            return {}
+        try:
+            return self.bindings.resolve(self.instance, refs)
+        except Unavailable as error:
+            self.on_unresolved(error)
+            return {}

@@ -1,0 +1,1 @@
+"""Allocations as values: pure, no I/O, no clock."""

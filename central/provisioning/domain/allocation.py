@@ -1,0 +1,111 @@
+"""An allocation: what a Project has at a Site, as far as the Site's reports prove it (P1, P4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from central.provisioning.domain.amounts import Amounts
+from central.provisioning.domain.ids import AllocationId, WaldurInstance
+from central.provisioning.domain.observation import (
+    TRANSITIONAL,
+    Content,
+    ProviderProjectRef,
+    ProviderState,
+    Site,
+)
+
+
+class Lifecycle(StrEnum):
+    """Where an allocation stands (P4)."""
+
+    PENDING = "pending"
+    READY = "ready"
+    CHANGING = "changing"
+    SUSPENDED = "suspended"
+    RETIRED = "retired"
+
+
+class Reason(StrEnum):
+    """Why it is not ready, in the order they are told; several may hold."""
+
+    PROJECT_UNBOUND = "project_unbound"
+    PROVISIONING = "provisioning"
+    PROVIDER_ERRED = "provider_erred"
+    LIMITS_NOT_APPLIED = "limits_not_applied"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the resource itself; everything else about an allocation follows from it."""
+
+    project_id: UUID | None
+    provider_project_ref: ProviderProjectRef
+    native_name: str | None
+    state: ProviderState
+    paused: bool
+    configured: Amounts | None
+    applied: Amounts | None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """One version of an allocation. `revision` counts material changes, `observed_at` is when this was seen.
+
+    `applied` are the limits in force, None until the Site confirmed some. `used` is what the Site counted,
+    None where it did not say (P6).
+    """
+
+    allocation_id: AllocationId
+    site: Site
+    instance: WaldurInstance
+    resource_id: UUID
+    offering_id: UUID
+    facts: Facts
+    lifecycle: Lifecycle
+    reasons: tuple[Reason, ...]
+    used: Amounts | None
+    revision: int
+    observed_at: datetime
+
+    @property
+    def waits_for_project(self) -> bool:
+        """Its Project is not proven yet, so that each report must be decided anew (P12)."""
+        return self.facts.project_id is None and self.lifecycle is not Lifecycle.RETIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """An allocation as it is stored. `version` counts what was saved, `last_seen` is the later of
+    `observed_at` and the last sighting (P9), `content` names what the last report that counted said.
+    """
+
+    allocation: Allocation
+    version: int
+    content: Content
+    last_seen: datetime
+
+
+def lifecycle_of(facts: Facts) -> tuple[Lifecycle, tuple[Reason, ...]]:
+    """The lifecycle that follows from the facts, with its reasons.
+
+    The provider's own trouble and an unproven Project come before a pause, a pause before limits: a member is
+    told first what no pause can end.
+    """
+    if facts.state is ProviderState.TERMINATED:
+        return Lifecycle.RETIRED, ()
+    held: Sequence[tuple[Reason, bool]] = (
+        (Reason.PROJECT_UNBOUND, facts.project_id is None),
+        (Reason.PROVISIONING, facts.state in TRANSITIONAL),
+        (Reason.PROVIDER_ERRED, facts.state is ProviderState.ERRED),
+        (Reason.LIMITS_NOT_APPLIED, facts.configured is None or facts.applied != facts.configured),
+    )
+    reasons = tuple(reason for reason, holds in held if holds)
+    if any(reason is not Reason.LIMITS_NOT_APPLIED for reason in reasons):
+        return Lifecycle.PENDING, reasons
+    if facts.paused:
+        return Lifecycle.SUSPENDED, ()
+    if not reasons:
+        return Lifecycle.READY, ()
+    return (Lifecycle.PENDING if facts.applied is None else Lifecycle.CHANGING), reasons

@@ -1,0 +1,1 @@
+"""The Site intake: wire in, wire out."""

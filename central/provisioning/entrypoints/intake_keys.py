@@ -1,0 +1,59 @@
+"""The intake keys of Sites: who reports, told by the credential alone (P11).
+
+A key opens its own Site's prefix only: behind another's it is `not_found`, as if nothing were there.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from central.kernel.bearer import same_bytes, secret_digest, unauthenticated
+from central.kernel.problems import NOT_FOUND, Problem
+from central.provisioning.domain.observation import Site
+
+KEYS_MAX: Final = 2
+"""The old key and the new one while a Site changes over."""
+
+_KEY: Final = re.compile(r"[A-Za-z0-9\-._~+/]{32,512}=*")
+
+
+def parse_keys(text: str) -> tuple[str, ...]:
+    """The keys of one Site, comma-separated. Raises `ValueError`, which never repeats a key."""
+    keys = tuple(text.split(","))
+    if not 1 <= len(keys) <= KEYS_MAX or len(set(keys)) != len(keys):
+        raise ValueError(f"wanted one key, or {KEYS_MAX} different ones with a comma while they are changed")
+    if not all(_KEY.fullmatch(key) for key in keys):
+        raise ValueError(
+            "wanted keys of 32 to 512 characters of the bearer alphabet (letters, digits, -._~+/)"
+        )
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeKeys:
+    """SHA-256 of every key with its Site; the keys themselves are not kept."""
+
+    digests: tuple[tuple[Site, bytes], ...]
+
+    @classmethod
+    def of(cls, keys: Mapping[Site, Sequence[str]]) -> Self:
+        """The keys of every Site. Raises `ValueError` if two Sites share one."""
+        digests = tuple((site, secret_digest(key)) for site, held in keys.items() for key in held)
+        if len({digest for _, digest in digests}) != len(digests):
+            raise ValueError("two Sites share an intake key; each needs its own")
+        return cls(digests)
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """The Sites that have a key, in order."""
+        return tuple(dict.fromkeys(site for site, _ in self.digests))
+
+    def check(self, site: Site, token: str) -> None:
+        """Raises 401 for an unknown key and 404 for another Site's."""
+        given = secret_digest(token)
+        holders = [holder for holder, known in self.digests if same_bytes(known, given)]
+        if not holders:
+            raise unauthenticated("the bearer token is no intake key")
+        if holders != [site]:
+            raise Problem(NOT_FOUND, "no such path")

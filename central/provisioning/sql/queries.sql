@@ -1,0 +1,124 @@
+-- Allocations and reports. Named parameters; read committed. Every write stands under lock_site.
+
+-- name: lock_site
+-- One writer of a Site's allocations at a time: a retry beside its first try waits, whatever the plan's order.
+SELECT pg_advisory_xact_lock(hashtextextended('provisioning.site:' || %(site)s, 0));
+
+-- name: renew
+-- Renews every reported allocation that is still exactly as reported, and returns the positions renewed with their
+-- revisions. Content and standing are compared in the very row that is updated, so a change that commits while this
+-- waits is seen (performance: joins to other rows are not read again).
+WITH reported AS (
+    SELECT u.id, u.content, u.n
+      FROM unnest(%(ids)s::uuid[], %(contents)s::uuid[]) WITH ORDINALITY AS u (id, content, n)
+), renewed AS (
+    UPDATE provisioning.allocation_sightings s
+       SET seen_at = %(observed_at)s
+      FROM reported r
+     WHERE s.allocation_id = r.id AND s.content = r.content AND s.standing = 'l' AND s.site = %(site)s
+       AND s.seen_at < %(observed_at)s
+    RETURNING r.n, s.revision
+)
+SELECT coalesce(array_agg(n::integer), '{}') AS positions, coalesce(array_agg(revision), '{}') AS revisions
+  FROM renewed;
+
+-- name: standings
+-- What stands of allocations that were not renewed, and the receipts of the commands that ask for them.
+SELECT u.n::integer AS n, s.site, s.standing::text AS standing, s.revision, s.content, s.seen_at,
+       r.request_digest, r.answer
+  FROM unnest(%(ids)s::uuid[], %(commands)s::uuid[]) WITH ORDINALITY AS u (id, command_id, n)
+  LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = u.id
+  LEFT JOIN provisioning.receipts r ON r.command_id = u.command_id
+ ORDER BY u.n;
+
+-- name: report
+-- A report's receipt.
+SELECT digest, answers FROM provisioning.reports WHERE site = %(site)s AND report_id = %(report_id)s;
+
+-- name: add_report
+-- A report's receipt, once; forgets old ones of the Site.
+WITH forgotten AS (
+    DELETE FROM provisioning.reports WHERE site = %(site)s AND received_at < %(forget_before)s
+)
+INSERT INTO provisioning.reports (site, report_id, digest, answers, received_at)
+VALUES (%(site)s, %(report_id)s, %(digest)s, %(answers)s, %(now)s)
+ON CONFLICT ON CONSTRAINT reports_pkey DO NOTHING;
+
+-- name: lock_sightings
+-- Holds the rows of this Site that are about to be decided on, in one order.
+SELECT count(*) AS locked FROM (
+    SELECT 1 FROM provisioning.allocation_sightings
+     WHERE allocation_id = ANY (%(ids)s::uuid[]) AND site = %(site)s
+     ORDER BY allocation_id
+       FOR NO KEY UPDATE
+) AS held;
+
+-- name: saved_by_ids
+-- Allocations by id with everything they are checked against (P7).
+SELECT h.id, h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot::text AS snapshot,
+       (SELECT max(n.version) FROM provisioning.aggregate_versions n WHERE n.kind = h.kind AND n.id = h.id) AS newest,
+       s.site, s.project_id, s.version AS sighted_version, s.revision, s.standing::text AS standing, s.content, s.seen_at
+  FROM provisioning.aggregate_heads h
+  LEFT JOIN provisioning.aggregate_versions v ON v.kind = h.kind AND v.id = h.id AND v.version = h.version
+  LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = h.id
+ WHERE h.kind = 'allocation' AND h.id = ANY (%(ids)s::uuid[])
+ ORDER BY h.id;
+
+-- name: ids_of_project
+SELECT allocation_id AS id FROM provisioning.allocation_sightings WHERE project_id = %(project_id)s ORDER BY 1;
+
+-- name: ids_after
+-- The next allocations in id order.
+SELECT id FROM provisioning.aggregate_heads
+ WHERE kind = 'allocation' AND id > %(after)s ORDER BY id LIMIT %(limit)s;
+
+-- name: orphans
+-- Rows of these allocations that have no head: versions or sightings left alone.
+SELECT (SELECT count(*) FROM provisioning.aggregate_versions v
+         WHERE v.kind = 'allocation' AND v.id = ANY (%(ids)s::uuid[])
+           AND NOT EXISTS (SELECT FROM provisioning.aggregate_heads h WHERE h.kind = v.kind AND h.id = v.id))
+     + (SELECT count(*) FROM provisioning.allocation_sightings s
+         WHERE s.allocation_id = ANY (%(ids)s::uuid[])
+           AND NOT EXISTS (SELECT FROM provisioning.aggregate_heads h
+                            WHERE h.kind = 'allocation' AND h.id = s.allocation_id)) AS orphans;
+
+-- name: add_versions
+INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
+SELECT 'allocation', u.id, u.version, u.command_id, u.snapshot::json, u.digest, %(now)s
+  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[], %(snapshots)s::text[],
+              %(digests)s::bytea[]) AS u (id, version, command_id, snapshot, digest);
+
+-- name: move_heads
+-- Compare-and-set (F09): a head moves only from the version that was decided upon, and version 1 only where none is.
+INSERT INTO provisioning.aggregate_heads AS h (kind, id, version, digest)
+SELECT 'allocation', u.id, u.version, u.digest
+  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::bytea[]) AS u (id, version, digest)
+ON CONFLICT ON CONSTRAINT aggregate_heads_pkey DO UPDATE
+   SET version = excluded.version, digest = excluded.digest
+ WHERE h.version = excluded.version - 1;
+
+-- name: move_sightings
+-- Every change moves the sighting with it (P8).
+INSERT INTO provisioning.allocation_sightings AS s
+       (allocation_id, site, project_id, version, revision, standing, content, seen_at)
+SELECT u.id, %(site)s, u.project_id, u.version, u.revision, u.standing::"char", u.content, %(observed_at)s
+  FROM unnest(%(ids)s::uuid[], %(projects)s::uuid[], %(versions)s::integer[], %(revisions)s::integer[],
+              %(standings)s::text[], %(contents)s::uuid[])
+       AS u (id, project_id, version, revision, standing, content)
+ON CONFLICT (allocation_id) DO UPDATE
+   SET project_id = excluded.project_id, version = excluded.version, revision = excluded.revision,
+       standing = excluded.standing, content = excluded.content, seen_at = excluded.seen_at
+ WHERE s.version = excluded.version - 1 AND s.site = excluded.site AND s.seen_at < excluded.seen_at;
+
+-- name: touch_sightings
+-- Seen again by decision: the time, and what was said this time.
+UPDATE provisioning.allocation_sightings s
+   SET seen_at = %(observed_at)s, content = u.content
+  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(contents)s::uuid[]) AS u (id, version, content)
+ WHERE s.allocation_id = u.id AND s.version = u.version AND s.site = %(site)s AND s.seen_at < %(observed_at)s;
+
+-- name: add_receipts
+INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
+SELECT u.command_id, u.request_digest, 'allocation', u.id, u.version, u.answer, %(now)s
+  FROM unnest(%(commands)s::uuid[], %(request_digests)s::bytea[], %(ids)s::uuid[], %(versions)s::integer[],
+              %(answers)s::bytea[]) AS u (command_id, request_digest, id, version, answer);
