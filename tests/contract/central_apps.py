@@ -83,7 +83,7 @@ def send(apps: Apps, request: Mapping[str, Any], body: bytes | None) -> tuple[in
         data=body,
         environ_overrides={"RAW_URI": path},
     )
-    return answer.status_code, json.loads(answer.data), answer.headers
+    return answer.status_code, json.loads(answer.data), dict(answer.headers)
 
 
 def _site_app(keys: MemoryMemberKeys, grants: MemoryGrants) -> Flask:

@@ -21,7 +21,7 @@ from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, R
 class MemoryMemberKeys:
     """One dictionary a table; a listed change is one no later one replaced."""
 
-    feed: UUID = UUID("00000000-0000-4000-8000-000000000002")
+    feed: UUID = field(default_factory=lambda: UUID("00000000-0000-4000-8000-000000000002"))
     keys: dict[UUID, MemberKey] = field(default_factory=dict)
     heads: dict[Site, int] = field(default_factory=dict)
     listed: dict[tuple[Site, UUID], Change] = field(default_factory=dict)

@@ -94,7 +94,7 @@ def _check_type(word: str, rest: str) -> None:
     if any(later in KEY_TYPES or later.endswith(_CERTIFICATE_SUFFIX) for later in rest.split(" ")):
         raise KeyRefused(Refusal.OPTIONS, "something stands before the key's type")
     accepted = ", ".join(KEY_TYPES)
-    raise KeyRefused(Refusal.TYPE_UNSUPPORTED, f"{shown} is no supported type; supported are {accepted}")
+    raise KeyRefused(Refusal.TYPE_UNSUPPORTED, f"unsupported type: {shown}; supported are {accepted}")
 
 
 def _decode(encoded: str) -> bytes:

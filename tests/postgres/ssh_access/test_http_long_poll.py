@@ -1,0 +1,183 @@
+"""X13 against the running Site API: parked polls starve nobody, hold no connection, miss nothing."""
+
+import threading
+import time
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import urllib3
+
+from tests.postgres.conftest import PgServer
+from tests.postgres.ssh_access.conftest import POLLERS, SITES, Answer, Running, add_body, launch
+
+PARKED = POLLERS * len(SITES)
+
+
+def head_of(running: Running, grant: str) -> int:
+    return int(running.site(grant, "GET", "/changes?after=0").body["next"])
+
+
+def connections_of(running: Running, role: str) -> int:
+    with psycopg.connect(running.admin_url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = %s AND application_name <> 'pharos-listen'"
+            " AND state <> 'idle'",
+            [role],
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def timed(running: Running, url: str) -> float:
+    began = time.monotonic()
+    assert running.pool.request("GET", url, timeout=5).status == 200
+    return time.monotonic() - began
+
+
+def parked_count(running: Running) -> float:
+    """Requests being answered, as the process counts them, the asking one left out."""
+    text = running.pool.request("GET", f"{running.site_url}/metrics", timeout=5).data.decode()
+    line = next(line for line in text.splitlines() if line.startswith("pharos_http_in_progress "))
+    return float(line.split()[1]) - 1
+
+
+def test_72_parked_polls_leave_health_and_changes_at_once(running: Running) -> None:
+    """Two Sites with 36 polls each: /healthz and a key change answer in well under a second."""
+    grants = {site: running.grant(site) for site in SITES}
+    heads = {site: head_of(running, grants[site]) for site in SITES}
+
+    def poll(site: str) -> tuple[Answer, float]:
+        answer = running.site(grants[site], "GET", f"/changes?after={heads[site]}&wait=25")
+        return answer, time.monotonic()
+
+    with ThreadPoolExecutor(PARKED) as workers:
+        polls: dict[str, list[Future[tuple[Answer, float]]]] = {
+            site: [workers.submit(poll, site) for _ in range(POLLERS)] for site in SITES
+        }
+        deadline = time.monotonic() + 15
+        while parked_count(running) < PARKED and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert parked_count(running) == PARKED
+        assert connections_of(running, "pharos_site_api") == 0
+
+        assert max(timed(running, f"{running.site_url}/healthz") for _ in range(5)) < 1
+        began = time.monotonic()
+        added = running.member(running.token(), "POST", body=add_body(1000))
+        assert added.status == 201
+        assert time.monotonic() - began < 1
+        woken = [poll.result(timeout=20) for poll in polls["slurm"]]
+        assert Counter(answer.status for answer, _ in woken) == {200: POLLERS}
+        assert all(answer.body["changes"][0]["keyId"] == added.body["keyId"] for answer, _ in woken)
+        assert max(at for _, at in woken) - began < 5
+
+        assert not any(poll.done() for poll in polls["k8s"])
+        assert running.member(running.token(), "POST", body=add_body(1001, "k8s")).status == 201
+        assert all(len(poll.result(timeout=20)[0].body["changes"]) == 1 for poll in polls["k8s"])
+
+
+def test_a_poll_without_news_ends_at_its_deadline_empty(running: Running) -> None:
+    grant = running.grant()
+    head = head_of(running, grant)
+    began = time.monotonic()
+    answer = running.site(grant, "GET", f"/changes?after={head}&wait=1")
+    assert 0.9 < time.monotonic() - began < 3
+    assert (answer.status, answer.body["changes"], answer.body["next"], answer.body["more"]) == (
+        200,
+        [],
+        head,
+        False,
+    )
+
+
+def test_a_poll_above_the_head_is_not_woken_by_older_news(running: Running) -> None:
+    """`after` beyond the head: a change below it wakes the poll, which reads, finds nothing and waits on."""
+    grant = running.grant()
+    head = head_of(running, grant)
+    with ThreadPoolExecutor(1) as worker:
+        poll = worker.submit(running.site, grant, "GET", f"/changes?after={head + 5}&wait=2")
+        time.sleep(0.3)
+        running.member(running.token(), "POST", body=add_body(1002))
+        assert poll.result(timeout=10).body["changes"] == []
+
+
+def test_no_change_is_missed_between_reading_and_waiting(running: Running) -> None:
+    """Changes made while polls come and go: following `next` sees each sequence once, in order."""
+    grant = running.grant()
+    head = head_of(running, grant)
+    token = running.token("bob")
+    seen: list[int] = []
+    stop = threading.Event()
+
+    def follow() -> None:
+        after = head
+        while not stop.is_set() and len(seen) < 15:
+            page = running.site(grant, "GET", f"/changes?after={after}&wait=5").body
+            seen.extend(change["sequence"] for change in page["changes"])
+            after = page["next"]
+
+    follower = threading.Thread(target=follow)
+    follower.start()
+    for number in range(15):
+        assert running.member(token, "POST", body=add_body(2000 + number)).status == 201
+    follower.join(timeout=20)
+    stop.set()
+    assert seen == list(range(head + 1, head + 16))
+
+
+def test_a_grant_revoked_while_its_poll_is_parked_reads_nothing_more(running: Running) -> None:
+    grant = running.grant()
+    head = head_of(running, grant)
+    with ThreadPoolExecutor(1) as worker:
+        poll = worker.submit(running.site, grant, "GET", f"/changes?after={head}&wait=20")
+        time.sleep(0.5)
+        running.grant()  # revokes the one before it
+        assert running.member(running.token(), "POST", body=add_body(1003)).status == 201
+        answer = poll.result(timeout=10)
+    assert (answer.status, answer.body["code"]) == (401, "unauthenticated")
+
+
+def test_polls_live_through_a_lost_listen_connection(running: Running) -> None:
+    grant = running.grant()
+    head = head_of(running, grant)
+    with ThreadPoolExecutor(1) as worker:
+        poll = worker.submit(running.site, grant, "GET", f"/changes?after={head}&wait=20")
+        time.sleep(0.5)
+        with psycopg.connect(running.admin_url) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'pharos-listen'"
+            )
+        assert running.member(running.token(), "POST", body=add_body(1004)).status == 201
+        assert len(poll.result(timeout=15).body["changes"]) == 1
+
+
+def test_g03_stopping_answers_parked_polls_and_accepted_requests(
+    pg_server: PgServer, template: str, tmp_path: Path
+) -> None:
+    """SIGTERM with polls parked: each gets its empty 200 at once, none a broken connection."""
+    name = "t_g03_stopping"
+    pg_server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    with ExitStack() as stack:
+        stack.callback(pg_server.execute, f"DROP DATABASE {name} WITH (FORCE)")
+        running = launch(pg_server, name, tmp_path, stack)
+        grant = running.grant()
+
+        def poll() -> Any:
+            return running.site(grant, "GET", "/changes?after=0&wait=50")
+
+        with ThreadPoolExecutor(8) as workers:
+            polls = [workers.submit(poll) for _ in range(8)]
+            time.sleep(1)
+            began = time.monotonic()
+            running.processes["site-api"].terminate()
+            answers = [parked.result(timeout=20) for parked in polls]
+            assert time.monotonic() - began < 10
+        assert {answer.status for answer in answers} == {200}
+        assert running.processes["site-api"].wait(30) == 0
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            running.pool.request("GET", f"{running.site_url}/healthz", timeout=2)
