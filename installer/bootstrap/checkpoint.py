@@ -22,9 +22,10 @@ def lab_checkpoint(wanted: str | None, scope: str) -> Checkpoint:
     """
     if not wanted:
         return no_checkpoint
+    point_wanted = wanted.removesuffix(":kill")
 
     def reach(point: str) -> None:
-        if f"{scope}/{point}" == wanted:
+        if f"{scope}/{point}" == point_wanted:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return reach

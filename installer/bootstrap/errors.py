@@ -1,6 +1,6 @@
 """Every refusal of the bootstrap: one table of codes, one function that makes the error.
 
-The table is what ``docs/release.md`` shows and what a test compares; a code that is not in it cannot be
+The table is what ``docs/errors.md`` shows and what a test compares; a code that is not in it cannot be
 raised.
 """
 

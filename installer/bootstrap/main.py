@@ -236,11 +236,13 @@ def _write(stream: TextIO | None, text: str) -> None:
 
 
 def _tell(error: Refusal, *, as_json: bool) -> None:
+    """The refusal as the phases tell theirs: words on stderr, with ``--json`` one result line on stdout."""
     if as_json:
         fields = {
-                "event": "result", "ok": False, "exitCode": error.exit_code, "code": error.code,
-                "found": error.found, "wanted": error.wanted, "remedy": error.remedy,
-            }  # fmt: skip
+            "schema": 1, "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "event": "result", "text": str(error),
+            "ok": False, "exitCode": error.exit_code, "code": error.code, "found": error.found,
+            "wanted": error.wanted, "remedy": error.remedy,
+        }  # fmt: skip
         _write(sys.stdout, json.dumps(fields) + "\n")
     progress(
         f"refused: {error.code}\n  found:  {error.found}\n  wanted: {error.wanted}\n  remedy: {error.remedy}"

@@ -1,5 +1,6 @@
 """The bootstrap as a whole: its own options, the host, the hand-over (I4, I6; rows 16, 21, 22, 23, 24)."""
 
+import json
 import os
 import subprocess
 import sys
@@ -202,7 +203,9 @@ def test_help_needs_nothing_and_names_every_phase(workshop: Workshop) -> None:
 def test_a_refusal_tells_found_wanted_remedy_and_as_json(workshop: Workshop) -> None:
     outcome = program(workshop, "install", "--json", "--archive")
     assert outcome.returncode == 2
-    assert outcome.stdout.startswith('{"event": "result", "ok": false, "exitCode": 2, "code": "usage"')
+    result = json.loads(outcome.stdout)
+    wanted = {"schema": 1, "event": "result", "ok": False, "exitCode": 2, "code": "usage"}
+    assert {key: result[key] for key in wanted} == wanted
     assert all(word in outcome.stderr for word in ("refused: usage", "found:", "wanted:", "remedy:"))
 
 
