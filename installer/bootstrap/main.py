@@ -244,6 +244,5 @@ def _tell(error: Refusal, *, as_json: bool) -> None:
             "wanted": error.wanted, "remedy": error.remedy,
         }  # fmt: skip
         _write(sys.stdout, json.dumps(fields) + "\n")
-    progress(
-        f"refused: {error.code}\n  found:  {error.found}\n  wanted: {error.wanted}\n  remedy: {error.remedy}"
-    )
+    progress(f"refused: {error.code}")
+    progress(f"  found:  {error.found}\n  wanted: {error.wanted}\n  remedy: {error.remedy}")

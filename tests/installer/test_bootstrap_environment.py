@@ -101,8 +101,8 @@ def test_row21_H15_B35_no_variable_umask_or_configuration_changes_it(
         "PIP_EXTRA_INDEX_URL": "https://elsewhere.invalid", "PIP_CONFIG_FILE": hostile / "pip.conf",
         "PIP_TARGET": hostile, "PIP_USER": "1", "PYTHONPATH": hostile, "PYTHONHOME": "/nonexistent",
         "PYTHONSTARTUP": hostile / "sitecustomize.py", "VIRTUAL_ENV": hostile, "LANG": "tr_TR",
-       
-        "TMPDIR": "/no", "XDG_CONFIG_HOME": hostile, "SOURCE_DATE_EPOCH": "0", "PATH": hostile, "HOME": hostile,
+        "TMPDIR": "/no", "XDG_CONFIG_HOME": hostile, "SOURCE_DATE_EPOCH": "0",
+        "PATH": hostile, "HOME": hostile,
     }.items():  # fmt: skip
         monkeypatch.setenv(variable, str(value))
     monkeypatch.chdir(hostile)
