@@ -1,0 +1,191 @@
+"""The policy that administrators are handed makes exactly the right rights on a plain slapd (I7, I8, I9).
+
+The files of docs/policy are applied as their README says; then the system user `nobody` plays the agent.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.architecture.sources import ROOT
+
+POLICY = ROOT / "docs" / "policy"
+SUFFIX = "dc=icarus,dc=example"
+PROBE = f"uid=pharos-probe,ou=people,ou=pharos,{SUFFIX}"
+AGENT = f"cn=pharos-ssh-access,ou=services,{SUFFIX}"
+ROOT_DN = "gidNumber=0+uidNumber=0,cn=peercred,cn=external,cn=auth"
+PLAIN = """dn: cn=config
+objectClass: olcGlobal
+cn: config
+
+dn: cn=module{{0}},cn=config
+objectClass: olcModuleList
+cn: module{{0}}
+olcModulePath: /usr/lib/ldap
+olcModuleLoad: back_mdb
+
+dn: cn=schema,cn=config
+objectClass: olcSchemaConfig
+cn: schema
+
+include: file:///etc/ldap/schema/core.ldif
+include: file:///etc/ldap/schema/cosine.ldif
+include: file:///etc/ldap/schema/nis.ldif
+include: file:///etc/ldap/schema/inetorgperson.ldif
+
+dn: olcDatabase={{0}}config,cn=config
+objectClass: olcDatabaseConfig
+olcDatabase: {{0}}config
+olcRootDN: {root}
+
+dn: olcDatabase={{1}}mdb,cn=config
+objectClass: olcDatabaseConfig
+objectClass: olcMdbConfig
+olcDatabase: {{1}}mdb
+olcDbDirectory: {folder}/db
+olcSuffix: {suffix}
+olcRootDN: {root}
+olcAccess: {{0}}to * by * read
+"""
+TREE = f"""dn: {SUFFIX}
+objectClass: dcObject
+objectClass: organization
+o: Icarus HPC
+dc: icarus
+
+dn: ou=pharos,{SUFFIX}
+objectClass: organizationalUnit
+ou: pharos
+
+dn: ou=people,ou=pharos,{SUFFIX}
+objectClass: organizationalUnit
+ou: people
+
+dn: ou=staff,{SUFFIX}
+objectClass: organizationalUnit
+ou: staff
+"""
+OUTSIDER = f"uid=operator,ou=staff,{SUFFIX}"
+pytestmark = [
+    pytest.mark.slapd,
+    pytest.mark.skipif(os.geteuid() != 0, reason="root plays the administrators, another user the agent"),
+    pytest.mark.skipif(shutil.which("slapd", path="/usr/sbin") is None, reason="slapd is not installed"),
+]
+
+
+class Directory:
+    """A slapd on one socket; `root` is its administrator by EXTERNAL, as on a host."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"ldapi://{quote(str(folder / 'ldapi'), safe='')}"
+
+    def tool(
+        self, name: str, *words: str, text: str = "", user: str = "root"
+    ) -> subprocess.CompletedProcess[str]:
+        """Run an LDAP tool as a system user; `text` is its standard input."""
+        account = pwd.getpwnam(user)
+        ids = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+        command = ["setpriv", *ids, name, "-Q", "-Y", "EXTERNAL", "-H", self.url, *words]
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=False)
+
+    def apply(self, name: str, text: str) -> None:
+        """Apply LDIF as the administrator."""
+        done = self.tool(name, text=text)
+        assert done.returncode == 0, done.stderr
+
+    def agent_modifies(self, dn: str, *lines: str) -> int:
+        """The LDAP result of a modify by the agent."""
+        text = "\n".join([f"dn: {dn}", "changetype: modify", *lines, ""])
+        return self.tool("ldapmodify", text=text, user="nobody").returncode
+
+
+def policy(name: str, uid: int) -> str:
+    """A file of docs/policy with the user's number filled in."""
+    return (POLICY / name).read_text(encoding="utf-8").replace("@SSH_UID@", str(uid))
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Directory]:
+    """A directory before any of our policy, with people and staff."""
+    folder = Path(tempfile.mkdtemp(prefix="policy-"))
+    folder.chmod(0o755)
+    (folder / "conf").mkdir()
+    (folder / "db").mkdir()
+    (folder / "config.ldif").write_text(PLAIN.format(folder=folder, suffix=SUFFIX, root=ROOT_DN))
+    load = ["slapadd", "-n", "0", "-F", str(folder / "conf"), "-l", str(folder / "config.ldif")]
+    environment = {"PATH": "/usr/sbin:/usr/bin"}
+    subprocess.run(load, check=True, capture_output=True, timeout=60, env=environment)
+    directory = Directory(folder)
+    serve = ["slapd", "-d", "0", "-F", str(folder / "conf"), "-h", directory.url]
+    process = subprocess.Popen(serve, stderr=subprocess.DEVNULL, env=environment)
+    try:
+        deadline = time.monotonic() + 20
+        while directory.tool("ldapwhoami").returncode != 0:
+            assert time.monotonic() < deadline, "slapd does not answer"
+            time.sleep(0.05)
+        directory.apply("ldapadd", TREE)
+        yield directory
+    finally:
+        process.terminate()
+        process.wait(20)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def directory(plain: Directory) -> Directory:
+    """The same with docs/policy applied, in its order."""
+    assert plain.tool("ldapwhoami", user="nobody").stdout.strip() != f"dn:{AGENT}"
+    plain.apply("ldapadd", policy("1-schema.ldif", 0))
+    plain.apply("ldapmodify", policy("2-access.ldif", pwd.getpwnam("nobody").pw_uid))
+    probe = policy("3-probe.ldif", 0)
+    plain.apply("ldapadd", probe)
+    plain.apply("ldapadd", probe.replace(PROBE, OUTSIDER).replace("uid: pharos-probe", "uid: operator"))
+    return plain
+
+
+def test_agent_is_known_by_its_socket_peer(directory: Directory) -> None:
+    assert directory.tool("ldapwhoami", user="nobody").stdout.strip() == f"dn:{AGENT}"
+
+
+def test_agent_adds_and_takes_single_keys(directory: Directory) -> None:
+    assert directory.agent_modifies(PROBE, "add: sshPublicKey", "sshPublicKey: ssh-ed25519 AAAA") == 0
+    assert directory.agent_modifies(PROBE, "delete: sshPublicKey", "sshPublicKey: ssh-ed25519 AAAA") == 0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("replace: uidNumber", "uidNumber: 0"),
+        ("replace: loginShell", "loginShell: /bin/bash"),
+        ("add: userPassword", "userPassword: secret"),
+        ("add: description", "description: x"),
+        ("delete: objectClass", "objectClass: ldapPublicKey"),
+    ],
+)
+def test_agent_writes_nothing_else(directory: Directory, lines: tuple[str, str]) -> None:
+    assert directory.agent_modifies(PROBE, *lines) == 50  # insufficientAccessRights
+
+
+def test_agent_writes_nowhere_else(directory: Directory) -> None:
+    key = ("add: sshPublicKey", "sshPublicKey: ssh-ed25519 AAAA")
+    assert directory.agent_modifies(OUTSIDER, *key) == 50
+    assert directory.tool("ldapdelete", PROBE, user="nobody").returncode == 50
+    added = policy("3-probe.ldif", 0).replace("pharos-probe", "made-by-agent")
+    assert directory.tool("ldapadd", text=added, user="nobody").returncode == 50
+
+
+def test_other_users_of_the_host_write_nothing(directory: Directory) -> None:
+    text = f"dn: {PROBE}\nchangetype: modify\nadd: sshPublicKey\nsshPublicKey: ssh-ed25519 AAAA\n"
+    assert directory.tool("ldapmodify", text=text, user="daemon").returncode == 50
+    assert directory.tool("ldapsearch", "-b", PROBE, "-s", "base", user="daemon").returncode == 0
