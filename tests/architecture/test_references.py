@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 
 from tests.architecture.sources import ROOT, files
 
@@ -25,13 +28,25 @@ def unknown_ids(text: str) -> list[str]:
     return found
 
 
+def prose(path: str, text: str) -> str:
+    """What of a file is written for people: of Python the comments and docstrings, of others all."""
+    if not path.endswith(".py"):
+        return text
+    comments = [
+        t.string for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type == tokenize.COMMENT
+    ]
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    return "\n".join([*comments, *(ast.get_docstring(node) or "" for node in nodes)])
+
+
 def test_quoted_ids_exist() -> None:
     kept = [
         p
         for p in files()
         if p != THIS and p.endswith((".py", ".md", ".sql", ".sh", ".yaml", ".j2", ".service"))
     ]
-    faults = {p: unknown_ids((ROOT / p).read_text(encoding="utf-8")) for p in kept}
+    faults = {p: unknown_ids(prose(p, (ROOT / p).read_text(encoding="utf-8"))) for p in kept}
     assert {p: names for p, names in faults.items() if names} == {}
 
 
@@ -39,3 +54,5 @@ def test_rule_sees() -> None:
     assert unknown_ids("keeps it (X4, P41)") == ["P41"]
     assert unknown_ids("keeps it (Q1)") == ["Q1"]
     assert unknown_ids("keeps it (X4, P12; C04) and (see P99)") == []
+    assert unknown_ids(prose("a.py", "x = f(T4)  # by (T5)\n")) == ["T5"]
+    assert unknown_ids(prose("a.py", 'def f():\n    """Keeps (T6)."""\n')) == ["T6"]

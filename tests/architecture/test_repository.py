@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.architecture.sources import ROOT, files
 
@@ -64,6 +65,15 @@ def test_wheel_packs_the_houses_alone(tmp_path: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"central", "site_bundle", "installer"}
     data = {path for path in files() if path.startswith(("central/", "site_bundle/", "installer/"))}
     assert {path for path in data if path.endswith((".sql", ".schema.json"))} <= set(names)
+
+
+def test_archive_takes_no_folder_of_the_tests() -> None:
+    """What release/components.yaml puts into the archive beside the wheels (I2, I10)."""
+    plan = yaml.safe_load((ROOT / "release" / "components.yaml").read_text(encoding="utf-8"))
+    taken = tuple(f"{folder}/" for folder in plan["folders"])
+    assert taken
+    assert packed_faults([path for path in files() if path.startswith(taken)]) == []
+    assert packed_faults([f"{name}/" for name in plan["folders"]] + plan["top_files"]) == []
 
 
 @pytest.mark.parametrize(
