@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 import urllib3
@@ -54,6 +54,7 @@ class Running:
     accounts: Path
     logs: dict[str, Path]
     processes: dict[str, "subprocess.Popen[bytes]"]
+    tokens: dict[tuple[str, ...], str] = field(default_factory=dict)
     pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(maxsize=100, retries=False))
 
     def token(self, member: str = "alice", lifetime: int = 3600, **extra: str) -> str:
@@ -72,19 +73,25 @@ class Running:
         return str(json.loads(answer.data)["access_token"])
 
     def grant(self, site: str = "slurm", *scopes: Scope) -> str:
+        """The Site's token in these scopes, the same one each time until it is revoked."""
+        wanted = (site, *(scopes or (Scope.SSH_ACCESS,)))
+        if wanted not in self.tokens:
+            with Database(DatabaseOptions(self.operator_url, pool_size=1)) as database:
+                self.tokens[wanted] = IssueGrant(PostgresGrants(database), SITES)(
+                    grant_id=uuid4(),
+                    secret=secrets.token_bytes(32),
+                    site=site,
+                    scopes=tuple(Scope(scope) for scope in wanted[1:]),
+                    expires_at=None,
+                    now=utc_now(),
+                ).token
+        return self.tokens[wanted]
+
+    def revoke(self, token: str) -> None:
+        """Revokes a token; the next `grant` makes another."""
+        self.tokens = {key: kept for key, kept in self.tokens.items() if kept != token}
         with Database(DatabaseOptions(self.operator_url, pool_size=1)) as database:
-            grants = PostgresGrants(database)
-            for grant in grants.everything():
-                if grant.site == site and grant.valid(utc_now()):
-                    grants.revoke(grant.grant_id, utc_now())
-            return IssueGrant(grants, SITES)(
-                grant_id=uuid4(),
-                secret=secrets.token_bytes(32),
-                site=site,
-                scopes=scopes or (Scope.SSH_ACCESS,),
-                expires_at=None,
-                now=utc_now(),
-            ).token
+            PostgresGrants(database).revoke(UUID(hex=token.split("_")[1]), utc_now())
 
     def site(self, token: str, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         given = {"Authorization": f"Bearer {token}", "Pharos-Schema": "1-1", **headers}
@@ -101,11 +108,13 @@ class Running:
         answer = self.pool.request(method, url, headers=headers, body=content, redirect=False, timeout=70)
         return Answer(answer.status, json.loads(answer.data) if answer.data else None, answer.headers)
 
-    def raw(self, url: str, request: bytes, *, seconds: float = 10) -> bytes:
-        """Sends bytes as they are and reads until the other end closes."""
+    def raw(self, url: str, request: bytes, *, half_close: bool = False) -> bytes:
+        """Sends bytes as they are, reads until the other end closes; `half_close`: nothing more comes."""
         host, _, port = url.removeprefix("http://").partition(":")
-        with socket.create_connection((host, int(port)), timeout=seconds) as connection:
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
             connection.sendall(request)
+            if half_close:
+                connection.shutdown(socket.SHUT_WR)
             received = b""
             while chunk := connection.recv(65536):
                 received += chunk

@@ -135,7 +135,7 @@ def test_a_grant_revoked_while_its_poll_is_parked_reads_nothing_more(running: Ru
     with ThreadPoolExecutor(1) as worker:
         poll = worker.submit(running.site, grant, "GET", f"/changes?after={head}&wait=20")
         time.sleep(0.5)
-        running.grant()  # revokes the one before it
+        running.revoke(grant)
         assert running.member(running.token(), "POST", body=add_body(1003)).status == 201
         answer = poll.result(timeout=10)
     assert (answer.status, answer.body["code"]) == (401, "unauthenticated")
