@@ -103,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _serve(self, method: str) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path, _, query = self.path.partition("?")
+        # http.server folds leading slashes in `path`; the request line is as it was sent.
+        path, _, query = self.requestline.split(" ")[1].partition("?")
         call = path.removeprefix(PREFIX) if path.startswith(PREFIX) else ""
         self.server.requests.append((method, self.path))
         fault = self.server.faults.take(call)

@@ -1,0 +1,1 @@
+"""The site bundle's rules, without a directory or a network."""
