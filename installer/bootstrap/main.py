@@ -239,8 +239,8 @@ def _tell(error: Refusal, *, as_json: bool) -> None:
     """The refusal as the phases tell theirs: words on stderr, with ``--json`` one result line on stdout."""
     if as_json:
         fields = {
-            "schema": 1, "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "event": "result", "text": str(error),
-            "ok": False, "exitCode": error.exit_code, "code": error.code, "found": error.found,
+            "schema": 1, "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "event": "result",
+            "text": str(error), "ok": False, "exitCode": error.exit_code, "code": error.code, "found": error.found,
             "wanted": error.wanted, "remedy": error.remedy,
         }  # fmt: skip
         _write(sys.stdout, json.dumps(fields) + "\n")
