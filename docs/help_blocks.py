@@ -42,13 +42,23 @@ def printed_help(words: str) -> str:
 
 
 def stale_blocks(text: str, printed: dict[str, str]) -> list[str]:
-    """Commands whose block differs from what `printed` says."""
-    return [match[2] for match in BLOCK.finditer(text) if match[3] != printed[match[2]]]
+    """Commands whose block differs in words from what `printed` says."""
+    return [match[2] for match in BLOCK.finditer(text) if not same_words(match[3], printed[match[2]])]
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two texts differ in white space at most: Python 3.13 lays columns out differently from 3.11."""
+    return one.split() == other.split()
 
 
 def filled(text: str) -> str:
-    """The page with every block as the programs print it."""
-    return BLOCK.sub(lambda match: match[1] + printed_help(match[2]) + match[4], text)
+    """The page with every block as the programs print it; a block with the same words is left alone."""
+    return BLOCK.sub(_filled, text)
+
+
+def _filled(match: re.Match[str]) -> str:
+    printed = printed_help(match[2])
+    return match[0] if same_words(match[3], printed) else match[1] + printed + match[4]
 
 
 def pages() -> list[Path]:

@@ -45,3 +45,4 @@ def test_rule_sees() -> None:
     text = "<!-- help: pharos-installer install -->\n```text\nUsage: old\n```\n<!-- /help -->\n"
     assert help_blocks().stale_blocks(text, {"pharos-installer install": "Usage: new\n"})
     assert help_blocks().stale_blocks(text, {"pharos-installer install": "Usage: old\n"}) == []
+    assert help_blocks().stale_blocks(text, {"pharos-installer install": "Usage:   old\n"}) == []
