@@ -240,7 +240,8 @@ def _tell(error: Refusal, *, as_json: bool) -> None:
     if as_json:
         fields = {
             "schema": 1, "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "event": "result",
-            "text": str(error), "ok": False, "exitCode": error.exit_code, "code": error.code, "found": error.found,
+            "text": str(error), "ok": False, "exitCode": error.exit_code, "code": error.code,
+            "found": error.found,
             "wanted": error.wanted, "remedy": error.remedy,
         }  # fmt: skip
         _write(sys.stdout, json.dumps(fields) + "\n")
