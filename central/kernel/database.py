@@ -172,6 +172,11 @@ class Database:
         with self._lock:
             self._lent += change
 
+    @property
+    def lent(self) -> int:
+        """How many connections are in use now; at ``pool_size`` the next caller waits."""
+        return self._lent
+
     def run(self, work: Callable[[Transaction], T], *, repeatable: bool = False) -> T:
         """Run ``work`` in one transaction and return its value (rules 2 to 5).
 

@@ -103,6 +103,7 @@ class EmbeddedPostgres:
         password = self._password()
         if not (self._folder / "data" / "PG_VERSION").exists():
             self._initialise(bin_dir)
+        self._end_leftover()
         self._launch(bin_dir)
         urls = EmbeddedUrls(self._folder / "socket", self._port, password)
         self._wait(urls)
@@ -149,13 +150,22 @@ class EmbeddedPostgres:
         source = (self._given_bin or wheel_bin_dir()).resolve()
         if self._user is None or self._can_run(source / "postgres"):
             return source
-        staged = self._folder / "staged"
+        return self._stage(source)
+
+    def _stage(self, source: Path) -> Path:
+        """Copy the installation and the libraries a wheel keeps beside it to where the uid can read."""
+        staged, install, package = self._folder / "staged", source.parent, source.parent.parent
+        libraries = package.with_name(f"{package.name}.libs")
+        target = staged / package.name / install.name
         if not (staged / "complete").exists():
             shutil.rmtree(staged, ignore_errors=True)
-            shutil.copytree(source.parent, staged, symlinks=True)
-            staged.chmod(0o755)
+            shutil.copytree(install, target, symlinks=True)
+            if libraries.is_dir():
+                shutil.copytree(libraries, staged / libraries.name)
+            for folder in (staged, target.parent, target):
+                folder.chmod(0o755)
             (staged / "complete").touch()
-        return staged / "bin"
+        return target / source.name
 
     def _can_run(self, program: Path) -> bool:
         try:
@@ -192,10 +202,25 @@ class EmbeddedPostgres:
             )
         except PermissionError:
             raise EmbeddedPostgresFailed(
-                f"uid {self._user} cannot reach {self._folder}: choose a folder whose parents it may enter"
+                f"uid {self._user} cannot enter {self._folder}: choose a folder whose parents let it"
             ) from None
         if done.returncode != 0:
             raise EmbeddedPostgresFailed(f"initdb failed: {done.stderr.decode(errors='replace')[-2000:]}")
+
+    def _end_leftover(self) -> None:
+        """Stop the server of a killed owner; the pid file may name a stranger: its command tells."""
+        data = self._folder / "data"
+        try:
+            pid = int((data / "postmaster.pid").read_text().split("\n", 1)[0])
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return
+        if os.fsencode(data) not in command:
+            return
+        os.kill(pid, signal.SIGINT)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while (data / "postmaster.pid").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def _launch(self, bin_dir: Path) -> None:
         settings = {

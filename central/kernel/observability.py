@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -121,3 +121,7 @@ class Metrics:
         self.problems = Counter(
             "pharos_problems_total", "Refusals by code.", ["code"], registry=self.registry
         )
+
+    def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
+        """Add a gauge whose value is read when it is scraped."""
+        Gauge(name, meaning, registry=self.registry).set_function(read)

@@ -89,25 +89,21 @@ def start(kernel_url: str, tmp_path: Path) -> Iterator[Start]:
     def make(threads: int = 8, workers: int = 1, timeout: int = 30, tls: Path | None = None) -> Running:
         port, log = free_port(), tmp_path / f"log{len(running)}"
         environment = {
-            "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "TRIAL_URL": kernel_url, "SCRIPT_NAME": "/evil",
-            "TRIAL_TIMEOUT": str(timeout), "FORWARDED_ALLOW_IPS": "*", "GUNICORN_CMD_ARGS": "--workers=7",
-        }  # fmt: skip
-        argv = [
-            sys.executable,
-            "-m",
-            "tests.postgres.kernel.trial_process",
-            str(port),
-            str(threads),
-            str(workers),
-        ]
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "PYTHONPATH": str(ROOT),
+            "TRIAL_URL": kernel_url,
+            "TRIAL_TIMEOUT": str(timeout),
+            # None of these may matter:
+            "SCRIPT_NAME": "/evil",
+            "FORWARDED_ALLOW_IPS": "*",
+            "GUNICORN_CMD_ARGS": "--workers=7",
+        }
+        argv = [sys.executable, "-m", "tests.postgres.kernel.trial_process", str(port), str(threads)]
+        argv += [str(workers), *([str(tls)] if tls else [])]
         with log.open("w") as file:
             process = subprocess.Popen(
-                [*argv, *([str(tls)] if tls else [])],
-                env=environment,
-                stderr=file,
-                stdout=file,
-                text=True,
-                cwd=tmp_path,
+                argv, env=environment, stderr=file, stdout=file, text=True, cwd=tmp_path
             )
         made = Running(process, port, log, urllib3.PoolManager(maxsize=100, retries=False, timeout=60))
         running.append(made)
