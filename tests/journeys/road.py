@@ -46,13 +46,12 @@ class Road:
 
     @classmethod
     def enter(
-        cls, tree: HostTree | None = None, *, name: str | None = None, detached: bool = False
+        cls, tree: HostTree | None = None, *, name: str | None = None, work: Path | None = None
     ) -> "Road":
         """Boot a fresh host; nothing of the product is on it."""
-        host = LabHost.up(name, detached=detached, tree=tree)
-        work = Path(tempfile.mkdtemp(prefix="pharos-", dir="/tmp"))
-        work.chmod(0o711)
-        return cls(work, host, Central.beside(host, work / "central"))
+        folder = work or work_folder()
+        host = LabHost.up(name, tree=tree)
+        return cls(folder, host, Central.beside(host, folder / "central"))
 
     def leave(self) -> None:
         """End everything; done twice is no error."""
@@ -124,6 +123,13 @@ class Road:
     def key(self, name: str) -> MemberKey:
         """A fresh key pair of a member."""
         return MemberKey.make(self.work / "keys", name)
+
+
+def work_folder() -> Path:
+    """A new folder that only its owner reads and PostgreSQL's user may pass through."""
+    folder = Path(tempfile.mkdtemp(prefix="pharos-", dir="/tmp"))
+    folder.chmod(0o711)
+    return folder
 
 
 @contextmanager

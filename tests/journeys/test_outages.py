@@ -8,7 +8,7 @@ import pytest
 from tests.journeys.observing import UNIT, each_key_once, linked, main_pid, unit, wait_for_keys, wait_ready
 from tests.journeys.road import Road
 from tests.lab.processes import wait_until
-from tests.lab.sshlogin import MemberKey, forget_cached, login
+from tests.lab.sshlogin import MemberKey, forget_cached, go_online, login
 
 pytestmark = pytest.mark.lab
 
@@ -36,6 +36,7 @@ def a_key_comes_and_goes(road: Road, standing: MemberKey, name: str) -> None:
 def test_slapd_restarted(active: Road, key: MemberKey) -> None:
     pid = main_pid(active)
     active.host.exec(["systemctl", "restart", "slapd"])
+    go_online(active.host)
     a_key_comes_and_goes(active, key, "after-slapd")
     assert main_pid(active) == pid, "the agent restarted for a directory that did"
 
@@ -53,13 +54,15 @@ def test_slapd_away_while_a_key_is_entered(active: Road, key: MemberKey) -> None
     member.remove_key(added)
     member.wait_for(added, "removed")
     wait_ready(active, linked(active))
+    go_online(active.host)
 
 
 def test_central_restarted(active: Road, key: MemberKey) -> None:
     before = active.admin.agent_status()
     active.stop_central()
     forget_cached(active.host, "alice")
-    assert login(active.host, "alice", key).returncode == 0, "a login needs central"
+    entered = login(active.host, "alice", key)
+    assert entered.returncode == 0, f"a login needs central: {entered.stderr}"
     active.start_central()
     after = wait_ready(active, before["release"], seconds=120)
     assert after["pid"] == before["pid"], "the agent restarted for a central that did"

@@ -1,5 +1,6 @@
 """``LabHost``: one disposable HPC host, as a test or the demo uses it."""
 
+import dataclasses
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -140,6 +141,11 @@ class LabHost:
         """Content of a text file inside."""
         return self.exec(["cat", "--", path]).stdout
 
+    def detach(self) -> None:
+        """From now on it is its own owner and outlives this process."""
+        self.record = dataclasses.replace(self.record, detached=True)
+        self._hand_to(self._watcher())
+
     def reset(self) -> None:
         """Throw its disk away and boot again, in about two seconds."""
         container.stop(self.record.slot, clean=False)
@@ -173,12 +179,13 @@ class LabHost:
             self._hand_to(myself())
         container.start(self.record)
         if self.record.detached:
-            watcher = container.supervisor(self.record.slot)
-            if watcher is None:
-                raise LabError(
-                    f"{self.name} ended as soon as it was up: read {self.record.slot.folder}/console"
-                )
-            self._hand_to(watcher)
+            self._hand_to(self._watcher())
+
+    def _watcher(self) -> ProcessIdentity:
+        watcher = container.supervisor(self.record.slot)
+        if watcher is None:
+            raise LabError(f"{self.name} has ended: read {self.record.slot.folder}/console")
+        return watcher
 
     def _hand_to(self, owner: ProcessIdentity) -> None:
         with self._registry.locked():

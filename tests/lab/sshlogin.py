@@ -50,6 +50,11 @@ def forget_cached(host: LabHost, user: str) -> None:
     host.exec(["sss_cache", "-u", user])
 
 
+def go_online(host: LabHost) -> None:
+    """Tell sssd that the directory is back: by itself it looks again only after a minute or so (sssd(8))."""
+    host.exec(["systemctl", "kill", "--kill-whom=main", "--signal=SIGUSR2", "sssd"])
+
+
 def directory_keys(host: LabHost, user: str) -> list[str]:
     """The ``sshPublicKey`` values of a member's entry, in the directory's order."""
     argv = ["ldapsearch", "-Q", "-LLL", "-o", "ldif-wrap=no", "-Y", "EXTERNAL", "-H", "ldapi:///"]

@@ -1,0 +1,180 @@
+"""What ``make demo`` shows: archive, real host, four phases, real login, the next release, the way back."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.demo.narrator import Narrator
+from tests.demo.standing import end_standing, note, politely_interrupted
+from tests.journeys.observing import UNIT, each_key_once, linked, main_pid, wait_ready
+from tests.journeys.releases import Release
+from tests.journeys.road import Road, work_folder
+from tests.lab.host import Completed
+from tests.lab.processes import wait_until
+from tests.lab.reclaim import reclaim
+from tests.lab.sshlogin import (
+    REFUSED,
+    MemberKey,
+    directory_keys,
+    forget_cached,
+    go_online,
+    login,
+)
+from tests.lab.tree import ensure_tree
+
+NAME = "icarus-hpc"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The steps, on one road."""
+
+    road: Road
+    tell: Narrator
+
+    def releases(self) -> tuple[Release, Release]:
+        """Build both releases."""
+        with self.tell.step("Build and sign releases 0.1.0 and 0.2.0 from this checkout"):
+            self.tell.typed("make release VERSION=0.1.0; make release VERSION=0.2.0")
+            built = self.road.build("0.1.0"), self.road.build("0.2.0")
+            for release in built:
+                megabytes = release.archive.path.stat().st_size / 1e6
+                self.tell.fact(f"{release.archive.path.name}  {megabytes:.1f} MB  {release.release_id}")
+        return built
+
+    def platform(self, release: Release) -> None:
+        """Start central and hand over."""
+        with self.tell.step(
+            "Start central; issue the Site's grant and evidence; hand over profile and credentials"
+        ):
+            self.tell.typed("pharos-central dev --tls-name vm.lab.test --site slurm …")
+            self.road.start_central()
+            self.road.agree(release)
+            self.tell.fact(f"Site API {self.road.central.facts()['siteApi']['url']}")
+
+    def phases(self, release: Release) -> None:
+        """The four phases as an administrator types them."""
+        folder = self.road.admin.receive(release.archive)
+        steps: dict[str, Callable[[str], Completed]] = {
+            "preflight": self.road.preflight,
+            "install": self.road.install,
+            "validate": self.road.validate,
+            "activate": self.road.activate,
+        }
+        for phase, run in steps.items():
+            with self.tell.step(f"{phase} {release.archive.version}"):
+                more = (
+                    " --components ssh-access --evidence /etc/pharos-hpc/evidence"
+                    if phase == "activate"
+                    else ""
+                )
+                self.tell.typed(f"./install.sh {phase}{more}")
+                self.tell.fact(run(folder).stdout.strip())
+
+    def key_in(self, user: str, name: str) -> tuple[MemberKey, str]:
+        """A key at central, then a login with it."""
+        with self.tell.step(f"{user} enters a key at central and logs in"):
+            key, member = self.road.key(name), self.road.central.member(user)
+            added = member.add_key(key.public, name)["keyId"]
+            shown = member.wait_for(added, "active")
+            self.tell.fact(
+                f"{shown['fingerprint']} is active, read back by the Site at {shown['reportedAt']}"
+            )
+            forget_cached(self.road.host, user)
+            self.tell.typed(f"ssh {user}@{self.road.host.addr} id")
+            entered = login(self.road.host, user, key, "id")
+            assert entered.returncode == 0, entered.stderr
+            self.tell.fact(entered.stdout.strip())
+        return key, added
+
+    def key_out(self, user: str, key: MemberKey, key_id: str) -> None:
+        """The key removed at central, the login refused without anybody's help."""
+        with self.tell.step(
+            f"{user} removes the key at central; the next login after sssd's cache is refused"
+        ):
+            member = self.road.central.member(user)
+            member.remove_key(key_id)
+            member.wait_for(key_id, "removed")
+            self.tell.fact("removed from the directory; sssd may answer from its cache for 5 s here")
+            refused = wait_until(
+                lambda: login(self.road.host, user, key).returncode == REFUSED, 30, every=0.5
+            )
+            assert refused, "the removed key still opens a login after 30 s"
+            self.tell.typed(f"ssh {user}@{self.road.host.addr}")
+            self.tell.fact(login(self.road.host, user, key).stderr.strip())
+
+    def rollback(self, back_to: Release, user: str, key: MemberKey) -> None:
+        """Back to the release before, with journal and keys."""
+        with self.tell.step("Roll back"):
+            self.tell.typed("pharos-installer rollback")
+            self.tell.fact(self.road.admin.installer("rollback").stdout.strip())
+            wait_ready(self.road, back_to.release_id)
+            assert each_key_once(self.road, user, key.public), "a key was lost or doubled"
+            self.tell.fact("journal and keys are as they were, each key once in the directory")
+
+    def outages(self, user: str, key: MemberKey) -> None:
+        """Directory and central restarted, the agent killed, with a key on its way."""
+        with self.tell.step("slapd restarted, central restarted, the agent killed, with a key on its way"):
+            other, host = self.road.key("in-between"), self.road.host
+            host.exec(["systemctl", "stop", "slapd"])
+            added = self.road.central.member(user).add_key(other.public, "in between")["keyId"]
+            pid = main_pid(self.road)
+            self.road.stop_central()
+            host.exec(["systemctl", "kill", "--signal=SIGKILL", UNIT])
+            self.road.start_central()
+            host.exec(["systemctl", "start", "slapd"])
+            go_online(host)
+            self.road.central.member(user).wait_for(added, "active", seconds=180)
+            assert each_key_once(self.road, user, key.public, other.public), directory_keys(host, user)
+            self.tell.fact(f"agent {pid} is now {main_pid(self.road)}; both keys are there, each once")
+
+
+def show(tell: Narrator, *, leave_up: bool) -> None:
+    """Tell the whole story; afterwards the host and central stay up unless ``leave_up`` is False."""
+    with politely_interrupted():
+        story = _begin(tell)
+        first, second = story.releases()
+        story.platform(first)
+        story.phases(first)
+        gone, gone_id = story.key_in("alice", "laptop")
+        story.key_out("alice", gone, gone_id)
+        kept, _ = story.key_in("bob", "workstation")
+        story.phases(second)
+        story.rollback(first, "bob", kept)
+        story.outages("bob", kept)
+        _finish(story, kept, leave_up=leave_up)
+
+
+def _begin(tell: Narrator) -> Story:
+    with tell.step("Remove what dead owners left on this machine; end an earlier demo"):
+        ended = "an earlier demo was ended" if end_standing() else "no earlier demo"
+        done = reclaim()
+        tell.fact(f"{ended}; reclaimed: {', '.join(done.removed) or 'nothing'}")
+    with tell.step("Build the HPC host's tree, once (Debian 13, OpenLDAP, SSSD, sshd, Slurm)"):
+        tree = ensure_tree(tell.fact)
+        tell.fact(str(tree.root))
+    with tell.step("Boot a fresh HPC host"):
+        note(work := work_folder())
+        road = Road.enter(tree, name=None if NAME in done.living else NAME, work=work)
+        note(work, road.host)
+        tell.fact(f"{road.host.name}, {road.host.addr}; nothing of the product is on it")
+    return Story(road, tell)
+
+
+def _finish(story: Story, key: MemberKey, *, leave_up: bool) -> None:
+    host = story.road.host
+    if not leave_up:
+        end_standing()
+        story.tell.close("Shown, and ended again")
+        return
+    host.detach()
+    story.tell.close(f"Shown. {host.name} runs release {linked(story.road)}, central runs beside it")
+    lab, agent = f"{sys.executable} -m tests.lab", story.road.admin.agent_script()
+    options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    story.tell.fact(
+        f"be root on the host:   {lab} shell {host.name}\n"
+        f"be a member on it:     ssh -i {key.private} {options} bob@{host.addr}\n"
+        f"the agent's own words: {lab} exec {host.name} {agent} status\n"
+        f"central:               {story.road.central.state}/dev.json\n"
+        "end it all:            make demo-down"
+    )
