@@ -34,6 +34,7 @@ test-postgres: setup ## the same tests on the distribution's PostgreSQL and on 1
 
 test-site: setup ## the site bundle against a real slapd, and the slow tests of the installer and the release
 	$(PY) -m pytest -q tests/site $(ARGS)
+	$(PY) -m pytest -q -m slapd tests/architecture $(ARGS)
 	$(PY) -m pytest -q -m "slow and not lab" tests/unit tests/contract tests/architecture tests/installer $(ARGS)
 
 test-lab: setup lab ## on a real host: the lab itself, the journeys (LAB=off skips them and says so)
@@ -46,6 +47,7 @@ lint: setup ## ruff, shellcheck, dash -n
 	$(VENV)/bin/ruff format --check .
 	shellcheck install.sh tests/setup.sh .ci/run $$(git ls-files 'tests/lab/*.sh')
 	dash -n install.sh
+	$(PY) docs/generate.py --check
 
 types: setup ## mypy --strict over everything
 	$(VENV)/bin/mypy
