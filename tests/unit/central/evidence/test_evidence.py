@@ -1,0 +1,129 @@
+"""Central's evidence: what it may say, and that the Site's verifier believes it (I12, X8)."""
+
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from central.evidence.adapters.signed_files import SignedFiles, SigningFailed, render
+from central.evidence.application.issue_evidence import IssueEvidence
+from central.evidence.domain.statement import CONTRACTS, NAMESPACE, EvidenceRefused, Statement, check
+from installer.domain.contracts import CONTRACTS as INSTALLERS
+from installer.domain.evidence import NAMESPACE as INSTALLERS_NAMESPACE
+from installer.domain.evidence import parse_evidence
+
+NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
+STATEMENT = Statement(
+    contract="central-bootstrap",
+    revision="1",
+    component="ssh-access",
+    site="slurm",
+    issued_by="Anna Example",
+    issued_at=NOW,
+    valid_until=NOW + timedelta(days=90),
+    laboratory=False,
+)
+
+
+@pytest.fixture(scope="module")
+def signing_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("keys") / "evidence"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-N", "", "-t", "ed25519", "-C", "", "-f", path], check=True, timeout=60
+    )
+    return path
+
+
+def test_both_ends_name_the_same_contracts_and_namespace() -> None:
+    assert set(CONTRACTS) == set(INSTALLERS)
+    assert NAMESPACE == INSTALLERS_NAMESPACE
+
+
+def test_the_installer_reads_what_central_writes() -> None:
+    evidence = parse_evidence(yaml.safe_load(render(STATEMENT)))
+    assert (evidence.contract, evidence.site, evidence.laboratory) == ("central-bootstrap", "slurm", False)
+    assert (evidence.issuedAt, evidence.validUntil) == ("2026-11-02T10:00:00Z", "2027-01-31T10:00:00Z")
+
+
+def test_a_number_like_revision_stays_text() -> None:
+    for revision in ("1", "0.10", "1e3", "2026-11-02", "no", "null"):
+        assert yaml.safe_load(render(replace(STATEMENT, revision=revision)))["revision"] == revision
+
+
+def test_the_signature_verifies_under_its_namespace_alone(signing_key: Path, tmp_path: Path) -> None:
+    path = tmp_path / "central.yaml"
+    signature = IssueEvidence(SignedFiles())(STATEMENT, path, signing_key)
+    signers = tmp_path / "signers"
+    signers.write_text(f"central {signing_key.with_suffix('.pub').read_text()}")
+
+    def verified(namespace: str, content: bytes) -> bool:
+        return (
+            subprocess.run(
+                [
+                    "ssh-keygen",
+                    "-Y",
+                    "verify",
+                    "-f",
+                    signers,
+                    "-I",
+                    "central",
+                    "-n",
+                    namespace,
+                    "-s",
+                    signature,
+                ],
+                input=content,
+                capture_output=True,
+                timeout=60,
+            ).returncode
+            == 0
+        )
+
+    content = path.read_bytes()
+    assert verified(NAMESPACE, content)
+    assert not verified("pharos-hpc-release", content)
+    assert not verified(NAMESPACE, content.replace(b"slurm", b"other"))
+    assert sorted(found.name for found in tmp_path.iterdir()) == [
+        "central.yaml",
+        "central.yaml.sig",
+        "signers",
+    ]
+
+
+def test_an_existing_file_is_not_replaced(signing_key: Path, tmp_path: Path) -> None:
+    path = tmp_path / "central.yaml"
+    path.write_text("precious")
+    with pytest.raises(EvidenceRefused):
+        IssueEvidence(SignedFiles())(STATEMENT, path, signing_key)
+    assert path.read_text() == "precious"
+
+
+def test_a_key_that_does_not_sign_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SigningFailed):
+        IssueEvidence(SignedFiles())(STATEMENT, tmp_path / "central.yaml", tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"contract": "everything"}, "evidence_contract"),
+        ({"component": "ssh"}, "evidence_component"),
+        ({"site": "Slurm"}, "evidence_site"),
+        ({"site": "slurm\n"}, "evidence_site"),
+        ({"revision": ""}, "evidence_revision"),
+        ({"revision": "1\nlaboratory: false"}, "evidence_revision"),
+        ({"issued_by": ""}, "evidence_issuer"),
+        ({"issued_by": "a\nb"}, "evidence_issuer"),
+        ({"valid_until": NOW}, "evidence_until"),
+        ({"valid_until": NOW + timedelta(days=401)}, "evidence_until"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_meant_is_refused(changed: dict[str, object], code: str) -> None:
+    with pytest.raises(EvidenceRefused) as refused:
+        check(replace(STATEMENT, **changed))  # type: ignore[arg-type]
+    assert refused.value.code == code
