@@ -169,6 +169,14 @@ def test_a_program_that_cannot_be_imported_is_refused(workshop: Workshop, tmp_pa
     assert "No module named 'installer'" in error.found
 
 
+@pytest.mark.slow
+def test_a_wheel_that_pip_refuses(workshop: Workshop, tmp_path: Path) -> None:
+    real_release(workshop, ("broken-1.0-py3-none-any.whl", b"no zip file"))
+    error = _refused(workshop, tmp_path / "opt")
+    assert (error.code, error.exit_code) == ("environment_pip", 6)
+    assert "broken-1.0" in error.found
+
+
 def _line(built: tuple[str, bytes]) -> str:
     from tests.installer.archives import requirements
 

@@ -147,6 +147,18 @@ def test_from_an_archive_to_the_installer(workshop: Workshop, tmp_path: Path) ->
     assert not list(folder.rglob("__pycache__"))
 
 
+@pytest.mark.usefixtures("host")
+def test_row40_without_root_and_without_a_controller(
+    workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workshop.write()
+    folder = workshop.extracted()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(Refusal) as caught:
+        prepare(folder, arguments(workshop, "install"), {}, now=LATER, places=places(tmp_path))
+    assert (caught.value.code, caught.value.exit_code) == ("host_not_root", 3)
+
+
 SPOILS: dict[str, tuple[Callable[[Workshop, Path], object], str, int]] = {
     "edited_folder": (lambda _w, f: (f / "LICENSE").write_bytes(b"x"), "folder_differs", 4),
     "extra_in_folder": (lambda _w, f: (f / "ssl.py").write_bytes(b"x"), "folder_differs", 4),

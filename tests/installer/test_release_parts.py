@@ -1,4 +1,4 @@
-"""The release tool's parts: epoch, wheels, closure, locks, statements, the archive's bytes (I2, I5; B8,
+"""The release tool's parts: epoch, wheels, locks, statements, the archive's bytes (I2, I5; B8,
 B16, B17, row 20).
 """
 
@@ -10,21 +10,19 @@ import subprocess
 import sys
 import tarfile
 import tomllib
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from installer.domain.manifest import Override
 from installer.domain.requirements import parse_requirements
 from release.archive_writer import Entry, pack, read_entry
-from release.closure import Target, prove, reachable
 from release.compare import compare
 from release.components import read_plan
 from release.errors import CODES, ReleaseError
-from release.locking import check_drift, declared, read_lock
+from release.locking import check_drift, declared, read_lock, run_pip
+from release.own_wheel import build_own_wheel
 from release.signing import Keys, keys_in, make_keys, sign
 from release.source import Source, check_epoch, check_out, uncommitted
 from release.statements import provenance, sbom
@@ -33,24 +31,6 @@ from release.wheels import Wheel, check_platform, needed_glibc, read_wheel
 from tests.installer.archives import wheel
 
 ROOT = Path(__file__).parents[2]
-TARGET = Target("3.13", "x86_64")
-
-
-@dataclass(frozen=True, slots=True)
-class Dist:
-    """A distribution of a closure test."""
-
-    name: str
-    version: str = "1.0"
-    requires: tuple[str, ...] = ()
-    requires_python: str = ""
-
-
-def refused(members: list[Dist], overrides: tuple[Override, ...] = (), **roots: set[str]) -> str:
-    with pytest.raises(ReleaseError) as caught:
-        prove(members, roots or {"app": set()}, TARGET, overrides)
-    assert caught.value.code == "closure_incomplete"
-    return caught.value.found
 
 
 @pytest.mark.parametrize(
@@ -81,61 +61,6 @@ def test_B17_the_build_refuses_it_before_any_work(tmp_path: Path) -> None:
     assert outcome.returncode == 1
     assert "SOURCE_DATE_EPOCH='0'" in outcome.stderr
     assert not (tmp_path / "dist").exists()
-
-
-def test_B8_a_wheel_that_needs_setuptools_without_it() -> None:
-    assert "app 1.0 needs setuptools, which is missing" in refused([Dist("app", requires=("setuptools",))])
-
-
-def test_closure_with_extras_markers_and_transitive_needs() -> None:
-    members = [
-        Dist(
-            "app",
-            requires=('web[tls]; extra == "site"', 'never; python_version < "3.13"', 'win; os_name == "nt"'),
-        ),
-        Dist("web", requires=('ssl-thing>=2; extra == "tls"', 'other; extra == "never"', "base")),
-        Dist("ssl-thing", "2.1"),
-        Dist("base"),
-    ]
-    assert prove(members, {"app": {"site"}}, TARGET) == set()
-    assert reachable([*members, Dist("left-over")], {"app": {"site"}}, TARGET) == {
-        "app",
-        "web",
-        "ssl-thing",
-        "base",
-    }
-    assert "left-over is needed by nothing" in refused([*members, Dist("left-over")], app={"site"})
-    assert "ssl-thing>=2" in refused([m for m in members if m.name != "ssl-thing"], app={"site"})
-    assert "ssl-thing is needed by nothing" in refused(members, app=set())
-
-
-def test_closure_versions_pythons_and_doubles() -> None:
-    assert "which is 1.0" in refused([Dist("app", requires=("lib>=2",)), Dist("lib")])
-    assert "needs Python <3.13" in refused([Dist("app", requires_python="<3.13")])
-    assert "app twice: 1.0 and 2.0" in refused([Dist("app"), Dist("app", "2.0")])
-    assert "app is missing" in refused([])
-    assert "app" in refused([Dist("app", requires=("not a requirement !",))])
-
-
-def test_closure_accepts_exactly_the_recorded_override() -> None:
-    members = [Dist("app", requires=("lib<2",)), Dist("lib", "2.1")]
-    right = Override("App", "lib<2", "lib==2.1", "2.1 keeps what app calls")
-    assert prove(members, {"app": set()}, TARGET, [right]) == {right}
-    for wrong in (
-        replace(right, field="lib<3"),
-        replace(right, recorded="lib==2.2"),
-        replace(right, package="other"),
-    ):
-        assert "app 1.0 needs lib<2, which is 2.1" in refused(members, (wrong,))
-
-
-def test_cyclic_needs_end() -> None:
-    members = [
-        Dist("app", requires=("a",)),
-        Dist("a", requires=("b[x]",)),
-        Dist("b", requires=('a; extra == "x"',)),
-    ]
-    assert prove(members, {"app": set()}, TARGET) == set()
 
 
 def write(folder: Path, built: tuple[str, bytes]) -> Path:
@@ -411,3 +336,16 @@ def test_every_code_is_used_and_explained() -> None:
         assert text.count(f'"{code}"') > 1, f"{code} is never raised"
     with pytest.raises(LookupError):
         ReleaseError("invented", found="", wanted="", remedy="")
+
+
+def test_pips_refusal_is_told_in_its_own_words() -> None:
+    with pytest.raises(ReleaseError, match="resolve_failed") as caught:
+        run_pip("install", "--dry-run", "--no-index", "no-such-distribution==1", code="resolve_failed")
+    assert "no-such-distribution" in caught.value.found
+
+
+def test_a_tree_without_a_build_is_no_wheel(tmp_path: Path) -> None:
+    (tmp_path / "release").mkdir()
+    with pytest.raises(ReleaseError) as caught:
+        build_own_wheel(Source(tmp_path, "a" * 40, 1_700_000_000, False), "0.1.0", tmp_path / "dist")
+    assert caught.value.code == "wheel_build_failed" and caught.value.found
