@@ -5,6 +5,7 @@ A report takes one transaction when nothing changed, two when something did. `NO
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -17,6 +18,7 @@ from central.kernel.observability import event
 from central.kernel.problems import COMMAND_REUSED, Problem
 from central.kernel.queries import load_queries
 from central.kernel.times import format_rfc3339, stored_instant
+from central.provisioning.adapters.arrays import hex_array, plain_array, text_array
 from central.provisioning.adapters.rows import (
     CountRow,
     Renewed,
@@ -24,7 +26,6 @@ from central.provisioning.adapters.rows import (
     SavedRow,
     Standing,
     StandingRow,
-    columns,
     decode_answer,
     decode_answers,
     encode_answer,
@@ -34,8 +35,8 @@ from central.provisioning.adapters.rows import (
 from central.provisioning.adapters.snapshots import encode_snapshot, version_digest
 from central.provisioning.application.ports import Decide, Renewal
 from central.provisioning.application.report import Answered, Report
-from central.provisioning.domain.allocation import Saved
-from central.provisioning.domain.decision import Decision, Outcome, RefusalCode
+from central.provisioning.domain.allocation import Allocation, Saved
+from central.provisioning.domain.decision import Outcome, RefusalCode
 from central.provisioning.domain.ids import AllocationId, command_id
 
 REPORTS_KEPT: Final = timedelta(days=7)
@@ -43,6 +44,15 @@ REPORTS_KEPT: Final = timedelta(days=7)
 
 _LOG = logging.getLogger("central.provisioning")
 _RACES: Final = frozenset({"aggregate_versions_pkey", "receipts_pkey", "allocation_sightings_pkey"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One new version of a report."""
+
+    position: int
+    version: int
+    after: Allocation
 
 
 class PostgresAllocations:
@@ -85,14 +95,15 @@ class PostgresAllocations:
             Renewed,
             self._queries["renew"],
             {
-                "ids": [report.allocation_ids[position] for position in order],
-                "contents": [report.contents[position] for position in order],
+                "ids": plain_array(report.allocation_ids[position] for position in order),
+                "contents": plain_array(report.contents[position] for position in order),
                 "site": report.site,
                 "observed_at": report.observed_at,
             },
         )
+        seen = {revision: Answered(Outcome.SEEN, revision) for revision in set(renewed.revisions)}
         settled = {
-            order[n - 1]: Answered(Outcome.SEEN, revision)
+            order[n - 1]: seen[revision]
             for n, revision in zip(renewed.positions, renewed.revisions, strict=True)
         }
         undecided: list[int] = []
@@ -121,7 +132,11 @@ class PostgresAllocations:
     def _standings(self, tx: Transaction, report: Report, missed: Sequence[int]) -> list[StandingRow]:
         ids = [report.allocation_ids[position] for position in missed]
         commands = [command_id(report.report_id, AllocationId(UUID(text))) for text in ids]
-        return tx.all(StandingRow, self._queries["standings"], {"ids": ids, "commands": commands})
+        return tx.all(
+            StandingRow,
+            self._queries["standings"],
+            {"ids": plain_array(ids), "commands": plain_array(commands)},
+        )
 
     def _recorded(self, tx: Transaction, report: Report) -> Sequence[Answered] | None:
         row = tx.maybe(
@@ -159,10 +174,10 @@ class PostgresAllocations:
         self, tx: Transaction, report: Report, order: Sequence[int], decide: Decide, now: datetime
     ) -> dict[int, Answered]:
         ids = [report.allocation_ids[position] for position in order]
-        tx.execute(self._queries["lock_sightings"], {"ids": ids, "site": report.site})
+        tx.execute(self._queries["lock_sightings"], {"ids": plain_array(ids), "site": report.site})
         found = self._load(tx, ids)
         answers: dict[int, Answered] = {}
-        changed: list[tuple[int, int, Decision]] = []
+        changed: list[_Change] = []
         touched: list[tuple[int, int]] = []
         for position, text in zip(order, ids, strict=True):
             saved = found.get(text)
@@ -173,8 +188,8 @@ class PostgresAllocations:
             decision = decide(saved, report.observation(position))
             answers[position] = Answered(decision.outcome, decision.revision, decision.code)
             version = saved.version if saved else 0
-            if decision.outcome is Outcome.CHANGED:
-                changed.append((position, version + 1, decision))
+            if decision.allocation is not None:
+                changed.append(_Change(position, version + 1, decision.allocation))
             elif decision.outcome is Outcome.SEEN:
                 touched.append((position, version))
         self._write(tx, report, changed, now)
@@ -184,26 +199,23 @@ class PostgresAllocations:
     def _load(self, tx: Transaction, ids: Sequence[str]) -> dict[str, Saved | CorruptState]:
         """What is saved by id text; a corrupt one as its error, so that it stops no other."""
         found: dict[str, Saved | CorruptState] = {}
-        for row in tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": list(ids)}):
+        for row in tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": plain_array(ids)}):
             try:
                 found[str(row.id)] = row.saved()
             except CorruptState as error:
                 found[str(row.id)] = error
         missing = [text for text in ids if text not in found]
-        if missing and tx.one(CountRow, self._queries["orphans"], {"ids": missing}).orphans:
+        if missing and tx.one(CountRow, self._queries["orphans"], {"ids": plain_array(missing)}).orphans:
             for text in missing:
-                if tx.one(CountRow, self._queries["orphans"], {"ids": [text]}).orphans:
+                if tx.one(CountRow, self._queries["orphans"], {"ids": plain_array([text])}).orphans:
                     found[text] = CorruptState(f"allocation {text} has rows but no head")
         return found
 
-    def _write(
-        self, tx: Transaction, report: Report, changed: Sequence[tuple[int, int, Decision]], now: datetime
-    ) -> None:
+    def _write(self, tx: Transaction, report: Report, changed: Sequence[_Change], now: datetime) -> None:
         """Versions, heads, sightings and receipts of every change: four statements whatever their number."""
         if not changed:
             return
-        params = columns([_change(report, *change) for change in changed])
-        params |= {"site": report.site, "observed_at": report.observed_at, "now": now}
+        params = _changes(report, changed) | {"now": now}
         try:
             tx.execute(self._queries["add_versions"], params)
             heads = tx.execute(self._queries["move_heads"], params)
@@ -220,9 +232,9 @@ class PostgresAllocations:
         if not touched:
             return
         params = {
-            "ids": [report.allocation_ids[position] for position, _ in touched],
-            "versions": [version for _, version in touched],
-            "contents": [report.contents[position] for position, _ in touched],
+            "ids": plain_array(report.allocation_ids[position] for position, _ in touched),
+            "versions": plain_array(version for _, version in touched),
+            "contents": plain_array(report.contents[position] for position, _ in touched),
             "site": report.site,
             "observed_at": report.observed_at,
         }
@@ -251,23 +263,27 @@ def _settle(report: Report, position: int, row: StandingRow) -> Answered | None:
     return Answered(Outcome.UNCHANGED, row.revision)
 
 
-def _change(report: Report, position: int, version: int, decision: Decision) -> dict[str, object]:
-    allocation = decision.allocation
-    if allocation is None:
-        raise ValueError("a change has a new version")
-    snapshot = encode_snapshot(allocation)
+def _changes(report: Report, changed: Sequence[_Change]) -> dict[str, object]:
+    """The new versions as columns."""
+    ids = [change.after.allocation_id for change in changed]
+    versions = [change.version for change in changed]
+    snapshots = [encode_snapshot(change.after) for change in changed]
+    digests = map(version_digest, ids, versions, snapshots)
+    receipts = [encode_answer(Answered(Outcome.CHANGED, change.after.revision)) for change in changed]
     return {
-        "ids": allocation.allocation_id,
-        "versions": version,
-        "commands": command_id(report.report_id, allocation.allocation_id),
-        "snapshots": snapshot.decode(),
-        "digests": version_digest(allocation.allocation_id, version, snapshot),
-        "projects": allocation.facts.project_id,
-        "revisions": allocation.revision,
-        "standings": standing_of(allocation).value,
-        "contents": report.contents[position],
-        "request_digests": _command_digest(report, position),
-        "answers": encode_answer(Answered(decision.outcome, decision.revision)),
+        "ids": plain_array(ids),
+        "versions": plain_array(versions),
+        "commands": plain_array(command_id(report.report_id, allocation) for allocation in ids),
+        "snapshots": text_array(snapshot.decode() for snapshot in snapshots),
+        "digests": hex_array(digests),
+        "projects": plain_array(change.after.facts.project_id for change in changed),
+        "revisions": plain_array(change.after.revision for change in changed),
+        "standings": plain_array(standing_of(change.after).value for change in changed),
+        "contents": plain_array(report.contents[change.position] for change in changed),
+        "request_digests": hex_array(_command_digest(report, change.position) for change in changed),
+        "answers": hex_array(receipts),
+        "site": report.site,
+        "observed_at": report.observed_at,
     }
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.queries import load_queries
+from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.rows import CountRow, IdRow, SavedRow
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.allocation import Saved
@@ -26,7 +27,10 @@ class PostgresSavedAllocations:
 
         def read(tx: Transaction) -> Saved | None:
             found = self._saved(tx, [allocation])
-            if not found and tx.one(CountRow, self._queries["orphans"], {"ids": [allocation]}).orphans:
+            if (
+                not found
+                and tx.one(CountRow, self._queries["orphans"], {"ids": plain_array([allocation])}).orphans
+            ):
                 raise CorruptState(f"allocation {allocation} has rows but no head")
             return found[0] if found else None
 
@@ -59,5 +63,5 @@ class PostgresSavedAllocations:
         return found
 
     def _saved(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved]:
-        rows = tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": list(ids)})
+        rows = tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": plain_array(ids)})
         return [row.saved() for row in rows]

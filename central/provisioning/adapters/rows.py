@@ -1,6 +1,6 @@
 """Rows of `provisioning` as domain values. Rows at odds with each other are `CorruptState` (P7)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -169,8 +169,3 @@ class _Kept(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
 
     def answered(self) -> Answered:
         return Answered(self.outcome, self.revision)
-
-
-def columns(rows: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    """Rows of equal keys as named arrays."""
-    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}

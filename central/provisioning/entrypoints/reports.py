@@ -105,13 +105,13 @@ def wire_report(body: ReportBody, site: Site, instance: WaldurInstance) -> WireR
 
 
 def _checked(position: int, resource: ResourceBody, instance: WaldurInstance) -> Names:
-    for name, amounts in (
-        ("configured", resource.configured),
-        ("applied", resource.applied),
-        ("used", resource.used),
+    configured, applied, used = resource.configured, resource.applied, resource.used
+    if (
+        (configured and _component_fault(tuple(configured)))
+        or (applied and _component_fault(tuple(applied)))
+        or (used and _component_fault(tuple(used)))
     ):
-        if amounts and (fault := _component_fault(tuple(amounts))) is not None:
-            _refuse(f"/resources/{position}/{name}", fault)
+        _refuse_component(position, resource)
     try:
         return _names(
             instance,
@@ -153,6 +153,14 @@ def _component_fault(components: tuple[str, ...]) -> str | None:
     except AmountRefused as refused:
         return f"{refused.component[:64]!r}: wanted cpu, memory, storage, ephemeral_storage or gpu.<model>"
     return None
+
+
+def _refuse_component(position: int, resource: ResourceBody) -> NoReturn:
+    for name in ("configured", "applied", "used"):
+        fault = _component_fault(tuple(getattr(resource, name) or ()))
+        if fault is not None:
+            _refuse(f"/resources/{position}/{name}", fault)
+    raise AssertionError("called for a resource with an unknown component")
 
 
 def _renamed(resource: ResourceBody, names: Names) -> ResourceBody:

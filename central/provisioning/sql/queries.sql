@@ -1,4 +1,5 @@
--- Allocations and reports. Named parameters; read committed. Every write stands under lock_site.
+-- Allocations and reports. Named parameters, arrays in PostgreSQL's text form; read committed. Every write stands under
+-- lock_site.
 
 -- name: lock_site
 -- One writer of a Site's allocations at a time: a retry beside its first try waits, whatever the plan's order.
@@ -84,15 +85,15 @@ SELECT (SELECT count(*) FROM provisioning.aggregate_versions v
 
 -- name: add_versions
 INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
-SELECT 'allocation', u.id, u.version, u.command_id, u.snapshot::json, u.digest, %(now)s
+SELECT 'allocation', u.id, u.version, u.command_id, u.snapshot::json, decode(u.digest, 'hex'), %(now)s
   FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[], %(snapshots)s::text[],
-              %(digests)s::bytea[]) AS u (id, version, command_id, snapshot, digest);
+              %(digests)s::text[]) AS u (id, version, command_id, snapshot, digest);
 
 -- name: move_heads
 -- Compare-and-set (F09): a head moves only from the version that was decided upon, and version 1 only where none is.
 INSERT INTO provisioning.aggregate_heads AS h (kind, id, version, digest)
-SELECT 'allocation', u.id, u.version, u.digest
-  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::bytea[]) AS u (id, version, digest)
+SELECT 'allocation', u.id, u.version, decode(u.digest, 'hex')
+  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::text[]) AS u (id, version, digest)
 ON CONFLICT ON CONSTRAINT aggregate_heads_pkey DO UPDATE
    SET version = excluded.version, digest = excluded.digest
  WHERE h.version = excluded.version - 1;
@@ -119,6 +120,7 @@ UPDATE provisioning.allocation_sightings s
 
 -- name: add_receipts
 INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
-SELECT u.command_id, u.request_digest, 'allocation', u.id, u.version, u.answer, %(now)s
-  FROM unnest(%(commands)s::uuid[], %(request_digests)s::bytea[], %(ids)s::uuid[], %(versions)s::integer[],
-              %(answers)s::bytea[]) AS u (command_id, request_digest, id, version, answer);
+SELECT u.command_id, decode(u.request_digest, 'hex'), 'allocation', u.id, u.version, decode(u.answer, 'hex'),
+       %(now)s
+  FROM unnest(%(commands)s::uuid[], %(request_digests)s::text[], %(ids)s::uuid[], %(versions)s::integer[],
+              %(answers)s::text[]) AS u (command_id, request_digest, id, version, answer);
