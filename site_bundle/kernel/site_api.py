@@ -1,5 +1,7 @@
 """The Site API client: one HTTPS origin, a scoped bearer token, three outcomes (X1, I18).
 
+The standard library's client: a pool, retries and redirects are not wanted here, little memory is (S10).
+
 1. TLS 1.2 or newer against one CA file or the system's store; no proxy, no environment variable, is
    consulted.
 2. A redirect is never followed: the token goes to this origin alone (K12).
@@ -10,22 +12,21 @@
 
 from __future__ import annotations
 
+import http.client
 import ssl
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import RefusedError, SiteError, UnavailableError
 from site_bundle.kernel.strict_json import MalformedJsonError, decode_object, parse_object
-
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse, PoolManager
 
 T = TypeVar("T")
 
@@ -80,7 +81,7 @@ class SiteApi:
         self._ca_file = ca_file
         self._limits = limits
         self._waiting = waiting
-        self._pool: PoolManager | None = None
+        self._connection: http.client.HTTPSConnection | None = None
 
     def get(self, path: str, shape: type[T], *, wait_seconds: float = 0.0) -> T:
         """GET `path` (with its query). `wait_seconds`: how long the other side may park the answer."""
@@ -91,10 +92,10 @@ class SiteApi:
         return self._call("POST", path, body, shape, 0.0)
 
     def close(self) -> None:
-        """Closes idle connections; the next call opens new ones."""
-        if self._pool is not None:
-            self._pool.clear()
-            self._pool = None
+        """Closes the connection; the next call opens a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _call(self, method: str, path: str, body: bytes | None, shape: type[T], wait: float) -> T:
         headers = {
@@ -113,41 +114,52 @@ class SiteApi:
     def _exchange(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], wait: float
     ) -> tuple[int, dict[str, str], bytes]:
-        import urllib3
-
-        limits = self._limits
-        deadline = time.monotonic() + limits.whole_seconds + wait
-        response: BaseHTTPResponse | None = None
+        deadline = time.monotonic() + self._limits.whole_seconds + wait
+        kept = self._connection is not None
         try:
-            response = self._connections().request(
-                method,
-                self._origin + path,
-                body=body,
-                headers=headers,
-                redirect=False,
-                retries=False,
-                preload_content=False,
-                decode_content=False,
-                timeout=urllib3.Timeout(connect=limits.connect_seconds, read=limits.read_seconds + wait),
-            )
-            raw = _read(response, limits.answer_bytes, deadline)
-            # Read to its end: the connection may serve the next call.
-            response.release_conn()
-            return response.status, {k.lower(): v for k, v in response.headers.items()}, raw
-        except BaseException as error:
-            if response is not None:
-                with suppress(Exception):
-                    response.close()
-            if isinstance(error, urllib3.exceptions.HTTPError | OSError):
-                raise _unreachable(self._origin, error) from None
+            try:
+                response = self._send(method, path, body, headers, wait)
+            except (http.client.RemoteDisconnected, ConnectionError):
+                # The other side may have ended an idle connection; every call may be repeated (X7).
+                if not kept:
+                    raise
+                self.close()
+                response = self._send(method, path, body, headers, wait)
+            raw = _read(response, self._limits.answer_bytes, deadline)
+            if response.will_close:
+                self.close()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise _unreachable(self._origin, error) from None
+        except BaseException:
+            self.close()  # half an answer may still be on its way
             raise
+        return response.status, {name.lower(): value for name, value in response.headers.items()}, raw
 
-    def _connections(self) -> PoolManager:
-        if self._pool is None:
-            import urllib3
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str], wait: float
+    ) -> http.client.HTTPResponse:
+        if self._connection is None:
+            self._connection = self._connect()
+        connection = self._connection
+        connection.sock.settimeout(self._limits.read_seconds + wait)
+        connection.request(method, path, body=body, headers=headers)
+        return connection.getresponse()
 
-            self._pool = urllib3.PoolManager(num_pools=1, maxsize=1, ssl_context=_tls(self._ca_file))
-        return self._pool
+    def _connect(self) -> http.client.HTTPSConnection:
+        parts = urlsplit(self._origin)
+        connection = http.client.HTTPSConnection(
+            parts.hostname or "",
+            parts.port,
+            timeout=self._limits.connect_seconds,
+            context=_tls(self._ca_file),
+        )
+        try:
+            connection.connect()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _decode(self, status: int, names: dict[str, str], raw: bytes, shape: type[T]) -> T:
         if status in {200, 201, 202}:
@@ -180,13 +192,16 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
     return context
 
 
-def _read(response: BaseHTTPResponse, max_bytes: int, deadline: float) -> bytes:
+def _read(response: http.client.HTTPResponse, max_bytes: int, deadline: float) -> bytes:
     """The whole body: at most `max_bytes`, until `deadline` (monotonic seconds)."""
     parts: list[bytes] = []
     size = 0
     while True:
         part = response.read1(64 * 1024)
         if not part:
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
+            response.close()
             return b"".join(parts)
         size += len(part)
         if size > max_bytes:
@@ -201,20 +216,17 @@ def _read(response: BaseHTTPResponse, max_bytes: int, deadline: float) -> bytes:
 
 
 def _unreachable(origin: str, error: Exception) -> SiteApiUnavailableError:
-    cause: BaseException = error
-    while isinstance(getattr(cause, "reason", None), BaseException):
-        cause = cause.reason  # type: ignore[attr-defined]
-    kind = type(cause).__name__
-    if isinstance(cause, ssl.SSLError) or kind == "SSLError":
+    kind = type(error).__name__
+    if isinstance(error, ssl.SSLError):
         return SiteApiUnavailableError(
             "site_api_tls",
-            found=f"{origin}: {getattr(cause, 'verify_message', '') or getattr(cause, 'reason', '') or kind}",
+            found=f"{origin}: {getattr(error, 'verify_message', '') or error.reason or kind}",
             wanted="a certificate for this name, signed by the configured CA",
-            remedy="compare site_api.url and site_api.ca_file with the certificate served there",
+            remedy="compare site_api.url and site_api.ca_file in the profile with what is served there",
         )
     return SiteApiUnavailableError(
         "site_api_unreachable",
-        found=f"{origin}: {kind}",
+        found=f"{origin}: {getattr(error, 'strerror', None) or kind}",
         wanted="an answer over HTTPS",
         remedy="look at name resolution, the site's egress rules and central",
     )
