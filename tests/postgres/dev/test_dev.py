@@ -1,0 +1,260 @@
+"""`pharos-central dev`: one command up, everything down again, data kept, also after SIGKILL (X8)."""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import urllib3
+
+from tests.postgres.ssh_access.conftest import add_body, free_port
+
+ROOT = Path(__file__).parents[3]
+UP_SECONDS = 60
+
+
+class Dev:
+    """One stack on a folder of its own."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.process: subprocess.Popen[str] | None = None
+        self.pids: list[int] = []
+
+    def start(self, *arguments: str) -> dict[str, Any]:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "central.cli", "dev", "--state", str(self.state), *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        deadline = time.monotonic() + UP_SECONDS
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise AssertionError(self.process.communicate()[0])
+            with suppress(FileNotFoundError):
+                document: dict[str, Any] = json.loads((self.state / "dev.json").read_text())
+                if document["pids"]["dev"] == self.process.pid:
+                    self.pids = list(document["pids"].values())
+                    return document
+            time.sleep(0.1)
+        raise AssertionError("not up in time")
+
+    def end(self, number: signal.Signals) -> int:
+        assert self.process is not None
+        self.process.send_signal(number)
+        self.process.communicate(timeout=60)
+        return self.process.returncode
+
+    def left(self) -> list[int]:
+        """Processes of the stack that still run."""
+        return [pid for pid in self.pids if running(pid)]
+
+    def helper(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "central.cli", "dev", *arguments, "--state", str(self.state)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+def running(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.fixture
+def dev() -> Iterator[Dev]:
+    folder = Path(tempfile.mkdtemp(prefix="pharos-dev-", dir="/tmp"))
+    folder.chmod(0o711)
+    stack = Dev(folder / "state")
+    try:
+        yield stack
+    finally:
+        if stack.process is not None and stack.process.poll() is None:
+            stack.end(signal.SIGTERM)
+        for pid in stack.left():
+            os.kill(pid, signal.SIGINT)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def member(document: dict[str, Any], token: str, method: str, body: Any = None) -> tuple[int, Any]:
+    answer = urllib3.request(
+        method,
+        f"{document['memberApi']['url']}/api/v1/me/ssh-keys",
+        json=body,
+        headers={"Authorization": f"Bearer {token}", "Idempotency-Key": str(uuid4())},
+    )
+    return answer.status, json.loads(answer.data)
+
+
+def test_up_down_and_up_again_with_its_data(dev: Dev) -> None:
+    """A key through the whole stack; SIGTERM ends everything; the second start has the same URLs and keys."""
+    first = dev.start()
+    token = dev.helper("token", "--member", "alice")
+    assert member(first, token, "POST", add_body(1))[0] == 201
+    output = dev.state / "grant"
+    dev.helper("grant", "--output", str(output))
+    assert output.stat().st_mode & 0o777 == 0o600
+    assert dev.end(signal.SIGTERM) == 0
+    assert dev.left() == []
+    assert not (dev.state / "dev.json").exists()
+
+    second = dev.start()
+    assert [first[part]["url"] for part in ("siteApi", "memberApi")] == [
+        second[part]["url"] for part in ("siteApi", "memberApi")
+    ]
+    status, keys = member(second, token, "GET")
+    assert (status, len(keys["keys"])) == (200, 1)
+    changes = urllib3.request(
+        "GET",
+        f"{second['siteApi']['url']}/v1/site/ssh-access/changes?after=0",
+        headers={"Authorization": f"Bearer {output.read_text().strip()}", "Pharos-Schema": "1-1"},
+    )
+    assert [change["target"]["username"] for change in json.loads(changes.data)["changes"]] == ["alice"]
+    assert dev.end(signal.SIGINT) == 0
+    assert dev.left() == []
+
+
+def test_a_killed_stack_leaves_nothing_that_stops_the_next(dev: Dev) -> None:
+    dev.start()
+    dev.end(signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while len(dev.left()) > 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(dev.left()) == 1  # PostgreSQL, which the next start stops before its own
+    old = dev.left()
+    dev.start()
+    assert not any(running(pid) for pid in old)
+    assert dev.end(signal.SIGTERM) == 0
+
+
+def test_a_part_that_dies_ends_the_stack_with_its_reason(dev: Dev) -> None:
+    document = dev.start()
+    assert dev.process is not None
+    os.kill(document["pids"]["site-api"], signal.SIGKILL)
+    output, _ = dev.process.communicate(timeout=60)
+    assert dev.process.returncode == 1
+    assert "site-api ended" in output
+    assert dev.left() == []
+
+
+def test_one_stack_a_folder(dev: Dev) -> None:
+    dev.start()
+    second = subprocess.run(
+        [sys.executable, "-m", "central.cli", "dev", "--state", str(dev.state)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert second.returncode == 3
+    assert "already" in second.stderr
+    assert dev.left() == dev.pids
+
+
+def test_over_tls_with_its_own_ca(dev: Dev) -> None:
+    """The Site API under its DNS name, as an agent on the HPC host reaches it; strict X.509."""
+    port = free_port()
+    document = dev.start("--site-listen", f"127.0.0.1:{port}", "--tls-name", "vm.lab.test", "--site", "k8s")
+    assert document["siteApi"]["url"] == f"https://vm.lab.test:{port}"
+    token = dev.helper("grant", "--site", "k8s")
+    context = ssl.create_default_context(cafile=document["siteApi"]["caFile"])
+    context.verify_flags |= ssl.VERIFY_X509_STRICT
+    pool = urllib3.HTTPSConnectionPool(
+        "127.0.0.1", port, ssl_context=context, server_hostname="vm.lab.test", assert_hostname="vm.lab.test"
+    )
+    answer = pool.request(
+        "GET",
+        "/v1/site/ssh-access/grant",
+        headers={"Authorization": f"Bearer {token}", "Pharos-Schema": "1-1", "Host": "vm.lab.test"},
+    )
+    assert (answer.status, json.loads(answer.data)["site"]) == (200, "k8s")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can become somebody else; as a user, every test here is it"
+)
+def test_without_root(dev: Dev) -> None:
+    """The same as `nobody`, who may read this checkout and its libraries but not the home it stands in."""
+    python = shutil.which("python3", path="/usr/bin")
+    site_packages = next(path for path in sys.path if path.endswith("site-packages"))
+    if python is None or not same_version(python) or not readable_by_nobody(Path(site_packages), ROOT):
+        pytest.skip("no interpreter and libraries here that another user may read")
+    home = dev.state.parent
+    os.chown(home, 65534, 65534)
+    (home / "tmp").mkdir()
+    process = subprocess.Popen(
+        [python, "-m", "central.cli", "dev", "--state", str(dev.state)],
+        cwd=home,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(home),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": f"{site_packages}:{ROOT}",
+        },
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    dev.process = process
+    deadline = time.monotonic() + UP_SECONDS
+    while not (dev.state / "dev.json").exists() and time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    document = json.loads((dev.state / "dev.json").read_text())
+    dev.pids = list(document["pids"].values())
+    assert urllib3.request("GET", f"{document['memberApi']['url']}/readyz").status == 200
+    assert dev.end(signal.SIGTERM) == 0
+    assert dev.left() == []
+
+
+def same_version(python: str) -> bool:
+    shown = subprocess.run(
+        [python, "-c", "import sys; print(sys.version_info[:2])"], capture_output=True, text=True, check=True
+    )
+    return shown.stdout.strip() == str(sys.version_info[:2])
+
+
+def readable_by_nobody(*paths: Path) -> bool:
+    return all(
+        subprocess.run(["test", "-r", path], user=65534, group=65534, extra_groups=[]).returncode == 0
+        for path in paths
+    )
+
+
+def test_a_token_file_is_private_and_helpers_need_a_running_stack(dev: Dev) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "central.cli", "dev", "token", "--state", str(dev.state), "--member", "alice"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert "no stack runs" in done.stderr
+    dev.start()
+    output = dev.state / f"token-{secrets.token_hex(4)}"
+    assert dev.helper("token", "--member", "alice", "--output", str(output)) == ""
+    assert output.stat().st_mode & 0o777 == 0o600
