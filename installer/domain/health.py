@@ -57,21 +57,21 @@ def judge(
     reason = "no answer yet"
     for sample in samples:
         problem = why_not(sample, release)
-        if problem is not None:
-            since, token, reason = None, None, problem
-            if _gave_up(sample):
-                return Health(verdict="failed", reason=problem)
+        if problem is not None or sample.unit is None:
+            since, token, reason = None, None, problem or reason
             continue
-        assert sample.unit is not None  # noqa: S101 - why_not answers for None
         now = (sample.unit.invocation, sample.unit.restarts)
         if now != token:
             since, token = sample.at, now
-        reason = "healthy, window not over"
-        if since is not None and sample.at - since >= window:
-            return Health(
-                verdict="healthy", reason=f"healthy for {sample.at - since:.1f} s without a restart"
-            )
-    if samples and samples[-1].at - started >= deadline:
+            reason = "healthy, but not for long enough yet"
+    if not samples:
+        return Health(verdict="waiting", reason=reason)
+    last = samples[-1]
+    if since is not None and last.at - since >= window:
+        return Health(verdict="healthy", reason=f"healthy for {last.at - since:.1f} s without a restart")
+    if last.unit is not None and last.unit.active == "failed":
+        return Health(verdict="failed", reason=reason)
+    if last.at - started >= deadline:
         return Health(verdict="failed", reason=f"not healthy within {deadline:.0f} s: {reason}")
     return Health(verdict="waiting", reason=reason)
 
@@ -95,7 +95,3 @@ def why_not(sample: Sample, release: str | None) -> str | None:
     if status.state != "ready":
         return f"it reports itself {status.state}"
     return None
-
-
-def _gave_up(sample: Sample) -> bool:
-    return sample.unit is not None and sample.unit.active == "failed"

@@ -1,0 +1,366 @@
+"""A whole host in a folder: hand-off, sealed releases, a small systemd; phases run as an administrator
+types them.
+
+``Rig.run("activate", …)`` is the command line in this process, and answers exit code, stdout and stderr.
+"""
+
+import io
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from installer.bootstrap.inputs import Trust
+from installer.bootstrap.seal import seal_tree
+from installer.cli import run
+from installer.composition import Ports
+from installer.domain.limits import Limits
+from installer.domain.manifest import Component, JournalSchemas, Manifest, ManifestFile, encode, release_id
+from installer.host.ldap_probe import ProbeAnswer, ProbeStep
+from installer.host.paths import HostPaths
+from installer.host.site_api import Grant, Unanswered
+from tests.installer.systemctl import Behaviour, FakeClock, FakeHost
+
+UNIT = "pharos-ssh-access.service"
+TOKEN = "phs1_" + "0" * 32 + "_" + "A" * 43
+IDENTITY = "cn=pharos-ssh-access,ou=services,dc=icarus,dc=example"
+PEOPLE = "ou=people,ou=pharos,dc=icarus,dc=example"
+CONTRACTS = {"central-bootstrap": "1", "beto-synchronisation": "1", "member-site-project-bindings": "1"}
+TEMPLATE = """[Unit]
+Description=agent, version {version}
+[Service]
+Type=notify
+ExecStart={{{{ release_root }}}}/components/{{{{ component }}}}/current/venv/bin/pharos-ssh-access run
+EnvironmentFile=/etc/pharos-hpc/{{{{ component }}}}.env
+LoadCredential=site-api-token:{{{{ credentials_dir }}}}/{{{{ component }}}}/site-api-token
+[Install]
+WantedBy=multi-user.target
+"""
+PROFILE: dict[str, object] = {
+    "schema": 1,
+    "name": "laboratory-hpc",
+    "kind": "laboratory",
+    "site": "slurm",
+    "python": "/usr/bin/python3.13",
+    "architecture": "x86_64",
+    "site_api": {"url": "https://vm.lab.test:8443", "ca_file": ""},
+    "uid_range": {"min": 5000000, "max": 5499999},
+    "ldap": {
+        "ssh_access": {
+            "socket": "/run/slapd/ldapi",
+            "identity": IDENTITY,
+            "people_base": PEOPLE,
+            "probe_entry": f"uid=pharos-probe,{PEOPLE}",
+        }
+    },
+    "sssd": {"entry_cache_timeout_seconds": 5},
+    "components": ["ssh-access"],
+    "waivers": [],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run answered."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def events(self) -> list[dict[str, object]]:
+        """The lines of ``--json``."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+
+@dataclass(slots=True)
+class Rig:
+    """One host."""
+
+    root: Path
+    keys: Path
+    clock: FakeClock
+    fake: FakeHost
+    environment: dict[str, str] = field(default_factory=dict)
+    own_release: str | None = None
+    limits: Limits = field(
+        default_factory=lambda: Limits(
+            health_deadline_seconds=30, health_window_seconds=3, restore_start_seconds=20
+        )
+    )
+
+    @property
+    def paths(self) -> HostPaths:
+        trust = Trust(owners=frozenset({0, os.geteuid()}), sticky_parents=True)
+        return HostPaths(root=self.root, trust=trust)
+
+    @property
+    def ports(self) -> Ports:
+        return Ports(
+            environment=self.environment,
+            paths=self.paths,
+            limits=self.limits,
+            clock=self.clock,
+            run=self.fake,
+            stdout=io.StringIO(),
+            stderr=io.StringIO(),
+            own_release=self.own_release,
+        )
+
+    def run(self, *arguments: str) -> Result:
+        """One phase, as typed."""
+        ports = self.ports
+        code = run(list(arguments), ports)
+        out, err = ports.stdout, ports.stderr
+        assert isinstance(out, io.StringIO) and isinstance(err, io.StringIO)
+        return Result(code, out.getvalue(), err.getvalue())
+
+    def activate(self, release: str, *more: str) -> Result:
+        """``activate`` with the usual evidence."""
+        return self.run(
+            "activate", "--components", "ssh-access", "--evidence", "/evidence", "--release", release, *more
+        )
+
+    def killed(self, checkpoint: str, *arguments: str) -> int:
+        """The phase in a process of its own that may die at ``checkpoint``; its exit code, or -9.
+
+        What systemd had in memory outlives it, as on a host.
+        """
+        memory = self.root.parent / "systemd.json"
+        child = os.fork()
+        if child == 0:
+            self.environment = {"PHAROS_LAB_CHECKPOINT": checkpoint}
+            self.fake.after_call = lambda: memory.write_text(self.fake.save())
+            code = 70
+            try:
+                code = self.run(*arguments).code
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        if memory.exists():
+            self.fake.load(memory.read_text())
+        return os.waitstatus_to_exitcode(status)
+
+    # -- hand-off
+
+    def write(self, path: str, text: str | bytes, mode: int = 0o644) -> Path:
+        """A file of the host."""
+        place = self.paths.at(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode() if isinstance(text, str) else text)
+        place.chmod(mode)
+        return place
+
+    def profile(self, **changes: object) -> None:
+        """The profile, JSON being YAML."""
+        self.write("/etc/pharos-hpc/profile.yaml", json.dumps({**PROFILE, **changes}))
+
+    def evidence(
+        self,
+        contract: str,
+        *,
+        key: str = "evidence",
+        namespace: str = "pharos-hpc-evidence",
+        **changes: object,
+    ) -> Path:
+        """One signed evidence file."""
+        body = {
+            "schema": 1,
+            "contract": contract,
+            "revision": CONTRACTS.get(contract, "1"),
+            "component": "ssh-access",
+            "site": "slurm",
+            "issuedBy": "owner of the contract",
+            "issuedAt": "2026-01-01T00:00:00Z",
+            "validUntil": "2027-01-01T00:00:00Z",
+            "laboratory": True,
+            **changes,
+        }
+        path = self.write(f"/evidence/{contract}.yaml", json.dumps(body))
+        signature = path.with_name(path.name + ".sig")
+        signature.unlink(missing_ok=True)
+        subprocess.run(
+            ["ssh-keygen", "-Y", "sign", "-q", "-n", namespace, "-f", self.keys / key, path],
+            check=True,
+            capture_output=True,
+        )
+        signature.chmod(0o644)
+        return path
+
+    # -- releases
+
+    def release(
+        self,
+        version: str,
+        *,
+        reads: tuple[int, ...] = (1,),
+        dirty: bool = False,
+        behaviour: Behaviour | None = None,
+    ) -> str:
+        """A sealed release, laid down as ``install`` leaves it (its environment is a stand-in)."""
+        template = TEMPLATE.format(version=version).encode()
+        manifest = Manifest(
+            version=version,
+            revision="1" * 40,
+            built_at="2026-01-02T03:04:05Z",
+            dependency_mode="wheelhouse",
+            architecture="x86_64",
+            python="3.13",
+            glibc="2.17",
+            files=tuple(
+                ManifestFile(path, "0" * 64, 1, 0o644)
+                for path in sorted(
+                    ["requirements/controller.txt", "requirements/ssh-access.txt", f"units/{UNIT}.j2"]
+                )
+            ),
+            components={
+                "ssh-access": Component(
+                    name="ssh-access",
+                    requirements="requirements/ssh-access.txt",
+                    console_script="pharos-ssh-access",
+                    unit=UNIT,
+                    user="pharos-ssh-access",
+                    journal_schemas=JournalSchemas(reads, reads[-1]),
+                    contracts=tuple(CONTRACTS),
+                )
+            },
+            controller_requirements="requirements/controller.txt",
+            overrides=(),
+            contracts=CONTRACTS,
+            dirty=dirty,
+        )
+        data = encode(manifest)
+        name = release_id(data, version)
+        root = self.paths.release(name)
+        (root / "units").mkdir(parents=True)
+        (root / "manifest.json").write_bytes(data)
+        (root / f"units/{UNIT}.j2").write_bytes(template)
+        venv = self.paths.venv(name, "ssh-access")
+        (venv / "bin").mkdir(parents=True)
+        (venv / "pharos-release").write_text(name)
+        (venv / "bin/pharos-ssh-access").write_text("#!/bin/sh\nexit 0\n")
+        for place in (root, *root.rglob("*")):
+            place.chmod(0o755 if place.is_dir() or place.parent.name == "bin" else 0o644)
+        import hashlib
+
+        seal_tree(root, release_id=name, manifest_sha256=hashlib.sha256(data).hexdigest())
+        if behaviour is not None:
+            self.fake.behaviours[name] = behaviour
+        return name
+
+    # -- looking
+
+    def link(self, name: str = "current") -> str | None:
+        """The release a link names."""
+        path = self.paths.components / "ssh-access" / name
+        return path.readlink().parts[3] if path.is_symlink() else None
+
+    def snapshot(self) -> dict[str, object]:
+        """Everything an activation may change, for comparison."""
+        unit = self.fake.units.get(UNIT)
+        files = ("/etc/systemd/system/" + UNIT, "/etc/pharos-hpc/ssh-access.env")
+        state = self.paths.state
+        return {
+            "current": self.link(),
+            "previous": self.link("previous"),
+            "files": {p: self.paths.at(p).read_bytes() if self.paths.at(p).exists() else None for p in files},
+            "enabled": unit.enabled if unit else False,
+            "runs": unit.release if unit and unit.active == "active" else None,
+            "records": json.loads(state.read_text())["components"] if state.exists() else {},
+        }
+
+    def status(self) -> Mapping[str, object]:
+        """The component as ``status --json`` tells it."""
+        result = self.run("status", "--json")
+        assert result.code == 0, result
+        components = result.events[-1]["components"]
+        assert isinstance(components, dict)
+        entry: Mapping[str, object] = components["ssh-access"]
+        return entry
+
+
+@pytest.fixture(scope="session")
+def evidence_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keys of the site's evidence signer and of a stranger."""
+    folder = tmp_path_factory.mktemp("evidence-keys")
+    for name in ("evidence", "stranger"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+    return folder
+
+
+@pytest.fixture
+def rig(tmp_path: Path, evidence_keys: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    """A host with hand-off and evidence, nothing installed; directory and Site API answer as they should."""
+    root = tmp_path / "host"
+    root.mkdir(mode=0o755)
+    clock = FakeClock()
+    made = Rig(root=root, keys=evidence_keys, clock=clock, fake=FakeHost(root, clock))
+    made.write(
+        "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\npharos-ssh-access:x:990:990::/:/usr/sbin/nologin\n"
+    )
+    made.write("/etc/group", "root:x:0:\npharos-ssh-access:x:990:\nsudo:x:27:\n")
+    made.write("/etc/sssd/sssd.conf", "[domain/x]\nentry_cache_timeout = 5\n", 0o600)
+    made.write(
+        "/etc/pharos-hpc/site.yaml",
+        "schema: 1\nprofile: /etc/pharos-hpc/profile.yaml\ncredentials: /etc/pharos-hpc/credentials\n"
+        "allowed_signers: /etc/pharos-hpc/allowed_signers\nevidence_signers: /etc/pharos-hpc/evidence_signers\n",
+    )
+    made.profile()
+    public = (evidence_keys / "evidence.pub").read_text().split()
+    made.write(
+        "/etc/pharos-hpc/evidence_signers",
+        f'owner@pharos.invalid namespaces="pharos-hpc-evidence" {public[0]} {public[1]}\n',
+    )
+    made.write("/etc/pharos-hpc/credentials/ssh-access/site-api-token", TOKEN + "\n", 0o600)
+    for folder in ("credentials", "credentials/ssh-access"):
+        (root / "etc/pharos-hpc" / folder).chmod(0o700)
+    for contract in CONTRACTS:
+        made.evidence(contract)
+    _answer(monkeypatch, made)
+    return made
+
+
+@dataclass(slots=True)
+class SiteAnswers:
+    """What directory and Site API answer; tests change it."""
+
+    directory: ProbeAnswer | str
+    grant: Grant | Unanswered
+
+
+ANSWERS = SiteAnswers(
+    directory=ProbeAnswer(
+        identity=f"dn:{IDENTITY}", steps=(ProbeStep(name="add a key", wanted="allowed", found="allowed"),)
+    ),
+    grant=Grant(schema=1, site="slurm", scopes=("ssh-access",), grantId="g", expiresAt=None),
+)
+
+
+def _answer(monkeypatch: pytest.MonkeyPatch, made: Rig) -> None:
+    import socket
+
+    from installer.phases import checks_site
+
+    monkeypatch.setattr(checks_site, "ask_directory", lambda *_a, **_k: ANSWERS.directory)
+    monkeypatch.setattr(checks_site, "ask_grant", lambda *_a, **_k: ANSWERS.grant)
+    place = made.paths.at("/run/slapd/ldapi")
+    place.parent.mkdir(parents=True)
+    directory = os.open(place.parent, os.O_RDONLY)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"/proc/self/fd/{directory}/ldapi")
+    os.close(directory)
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> SiteAnswers:
+    """The answers of directory and Site API, to be changed by a test and put back after it."""
+    monkeypatch.setattr(ANSWERS, "directory", ANSWERS.directory)
+    monkeypatch.setattr(ANSWERS, "grant", ANSWERS.grant)
+    return ANSWERS
+
+
+__all__ = ["Behaviour", "Rig", "SiteAnswers", "answers", "evidence_keys", "replace", "rig"]
