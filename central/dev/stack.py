@@ -24,7 +24,6 @@ from central.dev.plan import AUDIENCE, DevPlan, DevRefused
 from central.dev.probe import answers
 from central.dev.state import (
     choose_ports,
-    end_left_postgres,
     ensure_accounts,
     make_folders,
     only_one,
@@ -83,7 +82,6 @@ def run(plan: DevPlan) -> int:
 
 
 def _start(plan: DevPlan, held: ExitStack) -> _Running:
-    end_left_postgres(plan)
     ensure_accounts(plan)
     ports = choose_ports(plan)
     postgres = EmbeddedPostgres(plan.state / "postgres")

@@ -3,9 +3,7 @@
 import fcntl
 import json
 import os
-import signal
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Any, Final
 from central.dev.plan import DevPlan, DevRefused
 
 PORTS: Final = ("site_api", "member_api", "oidc")
-_POSTGRES_STOP_SECONDS: Final = 30
 
 
 def make_folders(plan: DevPlan) -> None:
@@ -39,26 +36,6 @@ def only_one(plan: DevPlan) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def end_left_postgres(plan: DevPlan) -> None:
-    """Stops a PostgreSQL that a stack killed without warning left on our data folder; no other process."""
-    data = plan.state / "postgres" / "data"
-    try:
-        pid = int((data / "postmaster.pid").read_text(encoding="ascii").split("\n", 1)[0])
-        command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except (OSError, ValueError):
-        return
-    if os.fsencode(data) not in command:
-        return
-    os.kill(pid, signal.SIGINT)
-    deadline = time.monotonic() + _POSTGRES_STOP_SECONDS
-    while Path(f"/proc/{pid}").exists():
-        if time.monotonic() > deadline:
-            raise DevRefused(
-                f"PostgreSQL {pid} of an earlier start does not stop; look at {data.parent / 'log'}"
-            )
-        time.sleep(0.1)
 
 
 def choose_ports(plan: DevPlan) -> dict[str, int]:
