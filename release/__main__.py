@@ -11,7 +11,7 @@ import click
 
 from installer.bootstrap.inputs import Trust
 from installer.domain.manifest import is_version
-from installer.domain.refusal import Refusal
+from installer.domain.refusal import VERIFICATION_FAILED, Refusal
 from release.build import BuildRequest, build
 from release.compare import compare
 from release.components import read_plan
@@ -110,7 +110,12 @@ def verify_command(archive: Path, allowed_signers: Path, as_json: bool) -> None:
     hold.
     """
     trust = Trust(owners=frozenset({0, os.geteuid()}), sticky_parents=True)
-    _result(dataclasses.asdict(verify(archive.absolute(), allowed_signers.absolute(), trust)), as_json)
+    try:
+        found = verify(archive.absolute(), allowed_signers.absolute(), trust)
+    except ReleaseError as error:
+        error.exit_code = VERIFICATION_FAILED
+        raise
+    _result(dataclasses.asdict(found), as_json)
 
 
 @cli.command("compare")
@@ -160,7 +165,7 @@ def main() -> None:
         cli()
     except (ReleaseError, Refusal) as error:
         _say(f"refused: {error}")
-        sys.exit(error.exit_code if isinstance(error, Refusal) else 4 if "verify" in sys.argv else 1)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

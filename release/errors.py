@@ -27,7 +27,9 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class ReleaseError(Exception):
-    """The release cannot be made or is not one; exit code 1 for the build, 4 for verify."""
+    """The release cannot be made (exit code 1) or, told by ``verify``, is not one (4)."""
+
+    exit_code = 1
 
     def __init__(self, code: str, *, found: str, wanted: str, remedy: str) -> None:
         if code not in CODES:

@@ -25,7 +25,7 @@ from installer.bootstrap.inputs import HOST_TRUST, Trust, open_input
 from installer.bootstrap.signature import (
     ARCHIVE_NAMESPACE,
     VerifiedSignature,
-    sealed_copy,
+    sealed_copy_of,
     verify_signatures,
 )
 from installer.domain.decoding import ManifestError
@@ -137,7 +137,7 @@ def open_verified(path: Path, *, allowed_signers: Path, trust: Trust = HOST_TRUS
     """The archive at ``path``, verified by the rules above. Raises Refusal."""
     source = open_input(path, what="the archive", size_limit=ARCHIVE_LIMIT, trust=trust)
     try:
-        packed = sealed_copy("archive", source=source)
+        packed = sealed_copy_of(source, "archive", size_limit=ARCHIVE_LIMIT)
     finally:
         os.close(source)
     try:

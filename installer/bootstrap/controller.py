@@ -55,7 +55,8 @@ def ensure_controller(archive: VerifiedArchive, port: ControllerPort, lock_fd: i
     folder = port.root / "controller"
     try:
         for path in (port.root, folder):
-            _make_folder(path)
+            with open_folder(path.parent, what="the folder of releases", trust=port.trust):
+                _make_folder(path)
         with open_folder(folder, what="the folder of controllers", trust=port.trust):
             pass
         _refuse_foreign(folder / _LINK)

@@ -14,6 +14,7 @@ Source: ssh-keygen(1) -Y, ALLOWED SIGNERS; design row 15.
 import fcntl
 import os
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -41,16 +42,33 @@ class VerifiedSignature:
     principal: str
 
 
-def sealed_copy(name: str, data: bytes = b"", source: int | None = None) -> int:
-    """A memory file with ``data`` and then the rest of ``source``, which nobody can change; closed by the
-    caller.
+def sealed_copy(name: str, data: bytes) -> int:
+    """A memory file with ``data``, which nobody can change; closed by the caller."""
+    return _sealed(name, iter((data,)))
+
+
+def sealed_copy_of(source: int, name: str, *, size_limit: int) -> int:
+    """A memory file with what ``source`` holds, which nobody can change; closed by the caller.
+
+    Raises Refusal ``input_too_large`` when ``source`` grew past ``size_limit`` bytes meanwhile.
     """
+    return _sealed(name, _pieces(source, name, size_limit))
+
+
+def _pieces(source: int, name: str, size_limit: int) -> Iterator[bytes]:
+    total = 0
+    while piece := os.read(source, 1 << 20):
+        total += len(piece)
+        if total > size_limit:
+            raise refusal("input_too_large", found=f"the {name} grew", wanted=f"at most {size_limit} bytes")
+        yield piece
+
+
+def _sealed(name: str, pieces: Iterator[bytes]) -> int:
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(data)
-            while source is not None and (chunk := os.read(source, 1 << 20)):
-                file.write(chunk)
+            file.writelines(pieces)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         os.lseek(descriptor, 0, os.SEEK_SET)
     except BaseException:

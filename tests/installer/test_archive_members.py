@@ -265,3 +265,12 @@ def test_accepted_names_do_not_collide_on_any_file_system(names: list[str]) -> N
         folded = [name.casefold() for name in names]
         assert len(set(folded)) == len(folded)
         assert not any(other.startswith(f"{name}/") for name in folded for other in folded)
+
+
+def test_a_file_that_packs_very_well_is_unpacked_whole(workshop: Workshop) -> None:
+    """The last piece of output may be waiting when the last piece of input is taken."""
+    for size in (1 << 20, (3 << 20) + 511):
+        workshop.entries["zeros"] = b"\0" * size
+        workshop.write()
+        with opened(workshop) as archive:
+            assert archive.read("zeros") == b"\0" * size

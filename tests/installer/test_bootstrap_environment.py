@@ -289,3 +289,31 @@ def _killed_then_run_again(workshop: Workshop, root: Path, point: str) -> None:
 @pytest.mark.parametrize("point", [*POINTS, *SEAL_POINTS])
 def test_row1_B1_killed_at_every_point_and_run_again(workshop: Workshop, tmp_path: Path, point: str) -> None:
     _killed_then_run_again(workshop, tmp_path / "opt", point)
+
+
+@pytest.mark.parametrize("where", ["root", "controller"])
+def test_row17_a_release_root_that_is_a_link_gets_nothing(
+    archive: VerifiedArchive, tmp_path: Path, where: str
+) -> None:
+    target = tmp_path / "elsewhere"
+    target.mkdir()
+    root = tmp_path / "opt"
+    if where == "controller":
+        root.mkdir()
+    (root if where == "root" else root / "controller").symlink_to(target)
+    with pytest.raises(Refusal) as caught:
+        ensure_controller(archive, port(root), lock_fd=0)
+    assert caught.value.code == "input_link"
+    assert list(target.iterdir()) == []
+
+
+def test_row18_a_release_root_that_others_can_write_gets_nothing(
+    archive: VerifiedArchive, tmp_path: Path
+) -> None:
+    root = tmp_path / "opt"
+    root.mkdir()
+    root.chmod(0o777)
+    with pytest.raises(Refusal) as caught:
+        ensure_controller(archive, port(root), lock_fd=0)
+    assert caught.value.code == "input_writable"
+    assert list(root.iterdir()) == []

@@ -7,6 +7,7 @@ import pytest
 
 from installer.bootstrap.archive import open_verified
 from installer.bootstrap.inputs import HOST_TRUST, Trust, open_folder, open_input, read_input
+from installer.bootstrap.signature import sealed_copy, sealed_copy_of
 from installer.domain.refusal import Refusal
 from tests.installer.archives import TRUST, Workshop
 
@@ -127,3 +128,28 @@ def test_row17_every_input_of_the_verification_is_opened_so(workshop: Workshop, 
     with pytest.raises(Refusal) as caught:
         open_verified(workshop.archive, allowed_signers=signers, trust=TRUST)
     assert caught.value.code == "input_link"
+
+
+def test_a_file_that_grows_while_it_is_read_stays_within_its_bound(secret: Path) -> None:
+    source = open_input(secret, what="an input", size_limit=10, trust=TRUST)
+    with secret.open("ab") as file:
+        file.write(b"x" * 100)
+    try:
+        with pytest.raises(Refusal, match="input_too_large"):
+            sealed_copy_of(source, "archive", size_limit=10)
+    finally:
+        os.close(source)
+
+
+def test_a_sealed_copy_cannot_be_changed(secret: Path) -> None:
+    copy = sealed_copy("copy", secret.read_bytes())
+    try:
+        with pytest.raises(PermissionError):
+            os.pwrite(copy, b"evil", 0)
+        with pytest.raises(PermissionError):
+            os.ftruncate(copy, 0)
+        with open(f"/proc/self/fd/{copy}", "r+b") as again, pytest.raises(PermissionError):
+            os.pwrite(again.fileno(), b"evil", 0)
+        assert os.read(copy, 100) == b"content"
+    finally:
+        os.close(copy)
