@@ -1,4 +1,4 @@
-"""The Site's half of the ssh-access calls: every golden read and written byte for byte, every refusal refused (X10)."""
+"""The Site's half of the ssh-access calls: every golden read and written byte for byte (X10)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ from tests.simulators.site_api.history import History
 from tests.simulators.site_api.server import TOKEN, SiteApiServer
 
 MAX = 1 << 20
-READ = {"site-grant": GrantBody, "ssh-access-changes": ChangesBody, "ssh-access-receipts": ReceiptsBody}
+READ: dict[str, type[msgspec.Struct]] = {
+    "site-grant": GrantBody,
+    "ssh-access-changes": ChangesBody,
+    "ssh-access-receipts": ReceiptsBody,
+}
 NOW = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
 
 

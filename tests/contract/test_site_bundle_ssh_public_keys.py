@@ -1,4 +1,4 @@
-"""The Site's key grammar answers every shared vector, and what it accepts ssh-keygen accepts too (E6, S7, C cases)."""
+"""The Site's key grammar answers every shared vector; ssh-keygen takes what it takes (E6, S7, C cases)."""
 
 from __future__ import annotations
 

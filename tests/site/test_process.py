@@ -1,4 +1,6 @@
-"""The process as systemd and an administrator see it (I06, X9, S10, S14): states, verbs, limits, an orderly end."""
+"""The process as systemd and an administrator see it (I06, X9, S10, S14): states, verbs, limits, an orderly
+end.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from tests.site.slapd import SUFFIX
 pytestmark = pytest.mark.slapd
 
 DRIVEN = "tests.site.driven_agent"
-QUICK = json.dumps({"limits": {"reconcile_seconds": 0.5, "first_retry_seconds": 0.1, "refused_retry_seconds": 0.5}})
+QUICK = json.dumps(
+    {"limits": {"reconcile_seconds": 0.5, "first_retry_seconds": 0.1, "refused_retry_seconds": 0.5}}
+)
 
 
 def test_I06_ready_status_watchdog_stopping(agent: AgentProcess) -> None:
@@ -44,7 +48,18 @@ def test_status_of_each_state(agent: AgentProcess) -> None:
     done = agent.ask("status", "--json")
     document = json.loads(done.stdout)
     assert (done.returncode, done.stderr) == (0, "")
-    assert {"schema", "component", "release", "pid", "state", "since", "checks", "feed", "sequence", "keys"} <= set(document)
+    assert {
+        "schema",
+        "component",
+        "release",
+        "pid",
+        "state",
+        "since",
+        "checks",
+        "feed",
+        "sequence",
+        "keys",
+    } <= set(document)
     assert {"lastPollAt", "lastErrors"} <= set(document)
     assert (document["schema"], document["component"], document["state"]) == (1, "ssh-access", "ready")
     assert {check["status"] for check in document["checks"].values()} == {"pass"}
@@ -56,7 +71,9 @@ def test_status_of_each_state(agent: AgentProcess) -> None:
 
 
 def test_wrong_identity_is_degraded_and_named(agent: AgentProcess) -> None:
-    """Active but never silently unusable: READY, degraded, the reason in STATUS, status and doctor (B11, I06)."""
+    """Active but never silently unusable: READY, degraded, the reason in STATUS, status and doctor (B11,
+    I06).
+    """
     key = agent.site_api.history.present(K1, agent.slapd.target("alice"))
     wrong = {"PHAROS_SSH_ACCESS_LDAP_IDENTITY": f"cn=somebody,{SUFFIX}"}
     agent.start(**wrong)
@@ -145,7 +162,15 @@ def test_settings_from_the_environment_file(agent: AgentProcess, tmp_path: Path)
     ours = {name: value for name, value in environment.items() if name.startswith("PHAROS_")}
     path.write_text("".join(f"{name}={value}\n" for name, value in ours.items()))
     kept = {name: value for name, value in environment.items() if name not in ours}
-    command = [sys.executable, "-m", "site_bundle.ssh_access.main", "doctor", "--json", "--env-file", str(path)]
+    command = [
+        sys.executable,
+        "-m",
+        "site_bundle.ssh_access.main",
+        "doctor",
+        "--json",
+        "--env-file",
+        str(path),
+    ]
     done = subprocess.run(command, env=kept, capture_output=True, text=True, timeout=60, check=False)
     checks = {check["id"]: check["status"] for check in json.loads(done.stdout)["checks"]}
     assert checks["settings"] == checks["directory_rights"] == "pass"

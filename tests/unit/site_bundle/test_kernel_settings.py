@@ -35,7 +35,11 @@ def test_settings_that_are_complete() -> None:
     settings = agent_settings({**GOOD, "PATH": "/bin"})
     assert settings.ca_file is None
     assert settings.probe_entry is None
-    assert (settings.cache_seconds, settings.observe, settings.state_directory) == (5400, False, DEFAULT_STATE)
+    assert (settings.cache_seconds, settings.observe, settings.state_directory) == (
+        5400,
+        False,
+        DEFAULT_STATE,
+    )
     assert "secret" not in repr(settings)
 
 
@@ -232,9 +236,12 @@ def test_notify_without_a_manager_or_with_a_deaf_one(tmp_path: Path, monkeypatch
     Notifier({"NOTIFY_SOCKET": str(tmp_path / "gone")}).send("READY=1")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "n"))
-        sender = threading.Thread(
-            target=lambda: [Notifier({"NOTIFY_SOCKET": str(tmp_path / "n")}).send("WATCHDOG=1") for _ in range(20)]
-        )
+
+        def send() -> None:
+            for _ in range(20):
+                Notifier({"NOTIFY_SOCKET": str(tmp_path / "n")}).send("WATCHDOG=1")
+
+        sender = threading.Thread(target=send)
         sender.start()
         sender.join(10)
         assert not sender.is_alive()

@@ -58,7 +58,9 @@ def apply(operations: tuple[Operation, ...], entries: tuple[Entry, ...]) -> tupl
     return tuple(made.values())
 
 
-def settle(keys: list[DesiredKey], entries: tuple[Entry, ...], policy: Policy = POLICY) -> tuple[list[bytes], list[Verdict]]:
+def settle(
+    keys: list[DesiredKey], entries: tuple[Entry, ...], policy: Policy = POLICY
+) -> tuple[list[bytes], list[Verdict]]:
     after = apply(plan(tuple(keys), entries, policy), entries)
     verdicts = judge(tuple(keys), after, policy, frozenset())
     assert plan(tuple(keys), after, policy) == (), "a second pass has nothing to do"
@@ -155,7 +157,9 @@ RECREATED = entry(K1, entry_uuid=UUID(int=2))
         (replace(ALICE, uid_number=1000), (entry(),), Mismatch("target_outside_base"), "target_outside_base"),
     ],
 )
-def test_only_the_exact_target(target: Target, entries: tuple[Entry, ...], match: object, present: str) -> None:
+def test_only_the_exact_target(
+    target: Target, entries: tuple[Entry, ...], match: object, present: str
+) -> None:
     """Nothing is planned for any other entry, whatever it holds."""
     assert match_target(target, entries, UIDS) == match
     keys = (key(K1, target=target), key(K2, Act.ABSENT, target=target))
@@ -174,7 +178,9 @@ def test_unreadable_is_neither_there_nor_gone(hidden: dict[str, object]) -> None
     for act in Act:
         keys = (key(K1, act),)
         assert plan(keys, entries, POLICY) == ()
-        assert judge(keys, entries, POLICY, frozenset())[keys[0].key_id] == Verdict(Outcome.PENDING, "entry_unreadable")
+        assert judge(keys, entries, POLICY, frozenset())[keys[0].key_id] == Verdict(
+            Outcome.PENDING, "entry_unreadable"
+        )
 
 
 def test_matched() -> None:
@@ -209,7 +215,10 @@ def test_verdict_is_on_what_was_read_back() -> None:
     waiting = Verdict(Outcome.PENDING, "not_read_back")
     assert judge((wanted, gone), after, POLICY, frozenset()) == {wanted.key_id: waiting, gone.key_id: waiting}
     refused = Verdict(Outcome.REFUSED, "directory_refused")
-    assert judge((wanted, gone), after, POLICY, frozenset(spots)) == {wanted.key_id: refused, gone.key_id: refused}
+    assert judge((wanted, gone), after, POLICY, frozenset(spots)) == {
+        wanted.key_id: refused,
+        gone.key_id: refused,
+    }
 
 
 LINES = [K1, K2, K3]
@@ -220,7 +229,9 @@ RENDERINGS = ["{}", "{} note", "  {}\n", "no-pty {} x", "{}\r\n" + K9 + " other"
     st.lists(st.tuples(st.sampled_from(LINES), st.sampled_from(list(Act))), max_size=6),
     st.lists(st.tuples(st.sampled_from([*LINES, K9]), st.sampled_from(RENDERINGS)), max_size=5),
 )
-def test_any_state_converges_in_one_pass(wishes: list[tuple[str, Act]], stored: list[tuple[str, str]]) -> None:
+def test_any_state_converges_in_one_pass(
+    wishes: list[tuple[str, Act]], stored: list[tuple[str, str]]
+) -> None:
     """Wanted keys are in once more at most, revoked ones out, the foreign key stays where it was."""
     values = tuple(dict.fromkeys(form.format(line).encode() for line, form in stored))
     keys = [key(line, act) for line, act in wishes]

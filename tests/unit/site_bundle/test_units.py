@@ -1,4 +1,6 @@
-"""The units as files: rendered, scored, started by the console script, no secret inside (I02, I05, I7, I10, I17)."""
+"""The units as files: rendered, scored, started by the console script, no secret inside (I02, I05, I7, I10,
+I17).
+"""
 
 from __future__ import annotations
 
@@ -148,13 +150,17 @@ def test_exposure_is_at_most_1_5(rendered: Path) -> None:
 
 
 def test_exposure_sees_a_weakened_unit(rendered: Path) -> None:
-    weak = "\n".join(line for line in UNIT.splitlines() if not line.startswith(("SystemCall", "PrivateUsers")))
+    weak = "\n".join(
+        line for line in UNIT.splitlines() if not line.startswith(("SystemCall", "PrivateUsers"))
+    )
     rendered.write_text(weak)
     assert analyze("security", "--offline=true", "--threshold=15", str(rendered)).returncode != 0
 
 
 def test_verify_finds_no_unknown_key(rendered: Path) -> None:
-    """A misspelt key passes plain `verify`; the missing program of another host is the only complaint allowed."""
+    """A misspelt key passes plain `verify`; the missing program of another host is the only complaint
+    allowed.
+    """
     done = analyze("verify", "--recursive-errors=yes", str(rendered))
     complaints = [line for line in done.stderr.splitlines() if "pharos-ssh-access" in line]
     assert [line for line in complaints if "is not executable" not in line] == []
