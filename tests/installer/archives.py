@@ -5,6 +5,7 @@ its manifest, its tar members or its bytes. Nothing here needs a network or the 
 """
 
 import base64
+import functools
 import gzip
 import hashlib
 import io
@@ -276,11 +277,12 @@ def _public(key: Path) -> list[str]:
     return key.with_suffix(".pub").read_text(encoding="ascii").split()[:2]
 
 
+@functools.cache
 def pip_wheel() -> tuple[str, bytes]:
     """The pip of this environment, as the wheel it came from: pip runs from it as on a host."""
     pip = distribution("pip")
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w") as archive:
         for path in sorted(pip.files or [], key=str):
             if not path.parts[0].startswith("..") and "__pycache__" not in path.parts:
                 archive.writestr(zipfile.ZipInfo(path.as_posix()), path.read_binary())

@@ -128,6 +128,7 @@ def _refused(workshop: Workshop, root: Path) -> Refusal:
     return caught.value
 
 
+@pytest.mark.slow
 def test_B8_a_missing_dependency_is_not_installed_around(workshop: Workshop, tmp_path: Path) -> None:
     real_release(workshop, wheel("needy", requires=("absent>=1",)))
     error = _refused(workshop, tmp_path / "opt")
@@ -225,6 +226,7 @@ def test_the_controller_is_built_once_and_reused(
     assert not stale.is_symlink(), "row 28: a stale temporary link is repaired"
 
 
+@pytest.mark.slow
 def test_B11_an_edited_controller_is_refused_and_kept(archive: VerifiedArchive, tmp_path: Path) -> None:
     root = tmp_path / "opt"
     built = ensure_controller(archive, port(root), lock_fd=0)
