@@ -1,5 +1,6 @@
 """What every `MemberKeys` must do, whatever keeps it (E3, E6, X7): subclasses give the `keys` fixture."""
 
+import base64
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -10,7 +11,7 @@ from central.ssh_access.application.add_key import AddKey, AddRequest, NoAccount
 from central.ssh_access.application.ports import KeyUnknown, MemberKeys, SiteResult
 from central.ssh_access.application.record_results import ObservedInFuture, RecordResults
 from central.ssh_access.application.remove_key import RemoveKey
-from central.ssh_access.domain.account import Absence, AccountAnswer, NoAccount
+from central.ssh_access.domain.account import Absence, AccountAnswer, AccountUnavailable, NoAccount
 from central.ssh_access.domain.command import Command
 from central.ssh_access.domain.feed import Change
 from central.ssh_access.domain.member_key import (
@@ -33,15 +34,25 @@ K2 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICIiIiIiIiIiIiIiIiIiIiIiIiIiIiIiIiIiIi
 
 
 class Accounts:
-    """Alice and Bob have accounts at `slurm`."""
+    """Alice and Bob have accounts at `slurm`; Dave may not have one; of Erin nothing certain is known."""
 
     def account_for(self, subject: MemberId, site: Site, now: datetime) -> AccountAnswer:
         if site != SLURM:
             return NoAccount(Absence.SITE_UNKNOWN)
+        if subject == "dave":
+            return NoAccount(Absence.NOT_ELIGIBLE)
+        if subject == "erin":
+            return AccountUnavailable("two reports contradict each other")
         number = {"alice": 1, "bob": 2}.get(subject)
         if number is None:
             return NoAccount(Absence.ACCOUNT_ABSENT)
         return Target(subject, 5_000_000 + number, UUID(int=number))
+
+
+def ed25519(number: int) -> str:
+    """A distinct key line a number."""
+    blob = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00 " + number.to_bytes(32, "big")
+    return f"ssh-ed25519 {base64.b64encode(blob).decode()}"
 
 
 def command(digest: bytes = b"d" * 32) -> Command:

@@ -11,6 +11,7 @@ from central.kernel.strict_json import decode, encode
 from central.ssh_access.entrypoints import wire
 from tests.contract.central_apps import Apps, make_apps, send
 from tests.contract.goldens import Golden, Refused, key_vectors, load
+from tests.contract.member_keys_suite import ed25519
 
 BODIES: dict[str, type[msgspec.Struct]] = {
     "member-key-add": wire.AddBody,
@@ -154,6 +155,8 @@ def test_the_grant_says_what_it_is(apps: Apps) -> None:
     ("token", "line", "code", "status"),
     [
         ("Bearer carol", "valid", "account_absent", 409),
+        ("Bearer dave", "valid", "not_eligible", 403),
+        ("Bearer erin", "valid", "unavailable", 503),
         ("Bearer mallory", "valid", "unauthenticated", 401),
     ],
 )
@@ -162,12 +165,18 @@ def test_who_cannot_add(token: str, line: str, code: str, status: int, apps: App
     assert (answered, problem["code"]) == (status, code)
 
 
-def test_key_limit_and_key_exists(apps: Apps) -> None:
-    lines = [
-        row["stored"] for row in key_vectors()["valid"] if row["name"] in ("ed25519", "same_comment_second")
-    ]
-    add(apps, lines[0])
-    status, problem, _ = add(apps, lines[0], number=42)
+def test_the_21st_key_is_refused(apps: Apps) -> None:
+    """`key_limit`: 20 keys that are not removed at a Site."""
+    for number in range(20):
+        assert add(apps, ed25519(number + 1), number=50 + number)[0] == 201
+    status, problem, _ = add(apps, ed25519(99), number=99)
+    assert (status, problem["code"]) == (409, "key_limit")
+    assert "20" in problem["detail"]
+
+
+def test_the_same_key_again_names_the_one_that_is_there(apps: Apps) -> None:
+    add(apps, ed25519(1))
+    status, problem, _ = add(apps, ed25519(1), number=42)
     assert (status, problem["code"]) == (409, "key_exists")
     assert str(next(iter(apps.keys.keys))) in problem["detail"]
 

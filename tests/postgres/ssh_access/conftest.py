@@ -23,6 +23,7 @@ from central.grants.application.issue_grant import IssueGrant
 from central.grants.domain.grant import Scope
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.times import utc_now
+from tests.contract.member_keys_suite import ed25519
 from tests.postgres.conftest import PgServer
 
 ROOT = Path(__file__).parents[3]
@@ -249,14 +250,6 @@ def write_accounts(path: Path, members: Sequence[str] = MEMBERS) -> None:
     draft = path.with_suffix(".new")
     draft.write_text(json.dumps({"schema": 1, "sites": list(SITES), "accounts": accounts}))
     draft.replace(path)
-
-
-def ed25519(number: int) -> str:
-    """A distinct key line a number."""
-    import base64
-
-    blob = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00 " + number.to_bytes(32, "big")
-    return f"ssh-ed25519 {base64.b64encode(blob).decode()}"
 
 
 def add_body(number: int, site: str = "slurm") -> dict[str, Any]:

@@ -32,8 +32,8 @@ from central.ssh_access.domain.member_key import (
     State,
     Target,
 )
+from tests.contract.member_keys_suite import ed25519
 from tests.postgres.conftest import PgServer
-from tests.postgres.ssh_access.conftest import ed25519
 
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SLURM = Site("slurm")
