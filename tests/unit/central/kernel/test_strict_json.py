@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from central.kernel.closed_types import closed_depth
 from central.kernel.problems import Problem
 from central.kernel.strict_json import DEFAULT_LIMITS, MAX_INTEGER, JsonLimits, decode, encode
+
+
+class Row(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A type that bounds its own depth: bodies that fit are read the short way."""
+
+    name: str = ""
+    sizes: dict[str, int] = {}
+    rows: list[dict[str, list[str]]] = []
 
 
 class Limits(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -188,3 +197,59 @@ def test_x4_a_hostile_mebibyte_is_refused_in_linear_time(body: bytes) -> None:
     began = time.process_time()
     refused(body)
     assert time.process_time() - began < 2
+
+
+SHORT: st.SearchStrategy[dict[str, object]] = st.builds(
+    dict,
+    name=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=8),
+    sizes=st.dictionaries(st.text("ab[]{},", max_size=3), st.integers(-(2**63), 2**63 - 1), max_size=3),
+    rows=st.lists(
+        st.dictionaries(st.text("xy", max_size=2), st.lists(st.text("[]{},", max_size=3))), max_size=3
+    ),
+)
+
+
+@given(SHORT, st.booleans())
+def test_x4_the_short_way_reads_what_is_written(value: dict[str, object], ascii_only: bool) -> None:
+    body = json.dumps(value, ensure_ascii=ascii_only).encode()
+    assert msgspec.to_builtins(decode(body, Row)) == value
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"name":"a","name":"b"}', "json_duplicate_key"),
+        (b'{"sizes":{"a":1,"a":1}}', "json_duplicate_key"),
+        (b'{"rows":[{"x":[]},{"x":[],"x":[]}]}', "json_duplicate_key"),
+        (b'{"name":"a","rows":[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]}', "json_too_deep"),
+        (b'{"sizes":{"a":' + b"1" * 33 + b"}}", "json_bad_number"),
+        (b'{"sizes":{"a":1e400}}', "json_bad_number"),
+        (b'{"name":"\xff"}', "json_not_utf8"),
+        (b'{"rows":[' + b"{}," * 30_000 + b"{}]}", "json_too_many_items"),
+        (b'{"name":1}', "body_invalid"),
+    ],
+)
+def test_x4_the_short_way_refuses_as_the_long_one(body: bytes, code: str) -> None:
+    with pytest.raises(Problem) as refused_:
+        decode(body, Row)
+    assert refused_.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("type_", "depth"),
+    [
+        (Row, 4),
+        (Limits, None),
+        (Tree, None),
+        (msgspec.defstruct("Open", [("a", int)]), None),
+        (msgspec.defstruct("Closed", [("a", int | None)], forbid_unknown_fields=True), 1),
+        (list[int], 1),
+        (object, None),
+    ],
+)
+def test_x4_which_types_bound_their_depth(type_: type, depth: int | None) -> None:
+    assert closed_depth(type_) == depth
+
+
+def test_x4_long_runs_of_digits_in_text_are_text() -> None:
+    assert decode(b'{"name":"%s"}' % (b"1" * 100), Row).name == "1" * 100

@@ -1,0 +1,55 @@
+"""How deep a message type can nest: what lets strict JSON skip the slow look at a body that fits its type."""
+
+from collections.abc import Iterable
+from functools import cache
+
+import msgspec
+from msgspec import inspect
+
+_SCALARS = (
+    inspect.NoneType,
+    inspect.BoolType,
+    inspect.IntType,
+    inspect.FloatType,
+    inspect.StrType,
+    inspect.UUIDType,
+    inspect.EnumType,
+    inspect.LiteralType,
+)
+
+
+@cache
+def closed_depth(type_: object) -> int | None:
+    """Return how many containers a value of ``type_`` can nest, None where its type does not bound that.
+
+    Bounded is a ``Struct`` that forbids unknown fields and holds scalars, lists, mappings and such structs.
+    """
+    try:
+        return _depth(inspect.type_info(type_), ())
+    except msgspec.MsgspecError:
+        return None
+
+
+def _depth(info: inspect.Type, outer: tuple[type, ...]) -> int | None:
+    if isinstance(info, inspect.Metadata):
+        return _depth(info.type, outer)
+    if isinstance(info, _SCALARS):
+        return 0
+    if isinstance(info, inspect.UnionType):
+        return _deepest((_depth(one, outer) for one in info.types), 0)
+    if isinstance(info, inspect.ListType | inspect.VarTupleType):
+        return _deepest([_depth(info.item_type, outer)], 1)
+    if isinstance(info, inspect.DictType):
+        return _deepest([_depth(info.value_type, outer)], 1)
+    if isinstance(info, inspect.StructType) and info.forbid_unknown_fields and info.cls not in outer:
+        return _deepest((_depth(field.type, (*outer, info.cls)) for field in info.fields), 1)
+    return None
+
+
+def _deepest(depths: Iterable[int | None], own: int) -> int | None:
+    deepest = 0
+    for depth in depths:
+        if depth is None:
+            return None
+        deepest = max(deepest, depth)
+    return own + deepest

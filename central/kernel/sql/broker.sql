@@ -1,0 +1,124 @@
+-- name: declare
+-- Makes a durable queue, or lets it stand.
+SELECT broker.declare_queue(%(queue)s, %(topics)s::text[], %(attempts)s);
+
+-- name: exists
+-- Whether the durable queue is there.
+SELECT EXISTS (SELECT FROM broker.queues WHERE name = %(queue)s) AS yes;
+
+-- name: allowed
+-- Whether this connection's identity is enrolled; who bypasses row security is.
+SELECT broker.allowed(current_user, %(act)s, %(name)s)
+       OR NOT row_security_active('broker.deliveries') AS yes;
+
+-- name: publish
+-- Stores each message for every queue bound to its topic and wakes their consumers, in one statement.
+WITH routed AS (
+    SELECT b.queue, m.id, m.topic, m.body, m.n
+    FROM unnest(%(ids)s::uuid[], %(topics)s::text[], %(bodies)s::bytea[]) WITH ORDINALITY AS m (id, topic, body, n)
+    JOIN broker.bindings b ON b.topic = m.topic
+), stored AS (
+    INSERT INTO broker.deliveries (queue, message_id, topic, body)
+    SELECT queue, id, topic, body FROM routed ORDER BY n
+)
+SELECT pg_notify('pharos_broker', queue) FROM (SELECT DISTINCT queue FROM routed) woken;
+
+-- name: ask
+-- Puts a question to a queue; it is dropped when its asker has stopped waiting.
+WITH stored AS (
+    INSERT INTO broker.deliveries (queue, message_id, topic, body, question_until)
+    SELECT name, %(id)s, 'question', %(body)s, clock_timestamp() + make_interval(secs => %(seconds)s)
+    FROM broker.queues WHERE name = %(queue)s
+)
+SELECT pg_notify('pharos_broker', %(queue)s);
+
+-- name: fetch
+-- Leases what is due, oldest first, and never what another consumer is taking. What was handed out too often
+-- (its consumers died with it) is buried, an expired question is dropped.
+WITH due AS (
+    SELECT d.position, d.attempts >= q.max_attempts AS spent,
+           coalesce(d.question_until < clock_timestamp(), false) AS expired
+    FROM broker.deliveries d JOIN broker.queues q ON q.name = d.queue
+    WHERE d.queue = %(queue)s AND d.visible_at <= clock_timestamp()
+    ORDER BY d.position LIMIT %(limit)s FOR UPDATE OF d SKIP LOCKED
+), gone AS (
+    DELETE FROM broker.deliveries d USING due
+    WHERE d.queue = %(queue)s AND d.position = due.position AND (due.spent OR due.expired)
+    RETURNING d.*
+), buried AS (
+    INSERT INTO broker.dead_letters (queue, position, message_id, topic, body, attempts, reason)
+    SELECT queue, position, message_id, topic, body, attempts, coalesce(reason, 'attempts_exhausted')
+    FROM gone WHERE question_until IS NULL
+)
+UPDATE broker.deliveries d
+SET attempts = d.attempts + 1, visible_at = clock_timestamp() + make_interval(secs => %(lease)s)
+FROM due WHERE d.queue = %(queue)s AND d.position = due.position AND NOT due.spent AND NOT due.expired
+RETURNING d.position, d.message_id, d.topic, d.body, d.attempts;
+
+-- name: ack
+-- Settles what is still leased to the caller.
+DELETE FROM broker.deliveries d USING unnest(%(positions)s::bigint[], %(attempts)s::integer[]) AS g (position, attempts)
+WHERE d.queue = %(queue)s AND d.position = g.position AND d.attempts = g.attempts;
+
+-- name: nack
+-- Gives back what is leased to the caller, each after its pause; what was tried often enough is buried.
+WITH given AS (
+    SELECT * FROM unnest(%(positions)s::bigint[], %(attempts)s::integer[], %(pauses)s::float8[])
+        AS g (position, attempts, pause)
+), spent AS (
+    DELETE FROM broker.deliveries d USING given g, broker.queues q
+    WHERE d.queue = %(queue)s AND d.position = g.position AND d.attempts = g.attempts
+      AND q.name = d.queue AND d.attempts >= q.max_attempts
+    RETURNING d.*
+), buried AS (
+    INSERT INTO broker.dead_letters (queue, position, message_id, topic, body, attempts, reason)
+    SELECT queue, position, message_id, topic, body, attempts, %(reason)s FROM spent
+)
+UPDATE broker.deliveries d
+SET visible_at = clock_timestamp() + make_interval(secs => g.pause), reason = %(reason)s
+FROM given g, broker.queues q
+WHERE d.queue = %(queue)s AND d.position = g.position AND d.attempts = g.attempts
+  AND q.name = d.queue AND d.attempts < q.max_attempts;
+
+-- name: reject
+-- Buries what is leased to the caller, with the reason.
+WITH gone AS (
+    DELETE FROM broker.deliveries d
+    USING unnest(%(positions)s::bigint[], %(attempts)s::integer[]) AS g (position, attempts)
+    WHERE d.queue = %(queue)s AND d.position = g.position AND d.attempts = g.attempts
+    RETURNING d.*
+)
+INSERT INTO broker.dead_letters (queue, position, message_id, topic, body, attempts, reason)
+SELECT queue, position, message_id, topic, body, attempts, %(reason)s FROM gone;
+
+-- name: answer
+-- Settles a question and keeps its answer; a second answer is dropped.
+WITH settled AS (
+    DELETE FROM broker.deliveries
+    WHERE queue = %(queue)s AND position = %(position)s AND question_until IS NOT NULL RETURNING message_id
+), kept AS (
+    INSERT INTO broker.answers (question_id, body) SELECT message_id, %(body)s FROM settled ON CONFLICT DO NOTHING
+)
+SELECT pg_notify('pharos_broker_answers', message_id::text) FROM settled;
+
+-- name: take_answer
+-- Takes the answer of one question.
+DELETE FROM broker.answers WHERE question_id = %(id)s RETURNING body;
+
+-- name: forget_answers
+-- Drops answers nobody took.
+DELETE FROM broker.answers WHERE answered_at < clock_timestamp() - make_interval(secs => %(seconds)s);
+
+-- name: withdraw
+-- Takes back a question nobody has taken up.
+DELETE FROM broker.deliveries WHERE queue = %(queue)s AND message_id = %(id)s AND question_until IS NOT NULL;
+
+-- name: dead_letters
+-- What was buried in a queue, oldest first.
+SELECT message_id, topic, body, attempts, reason, died_at
+FROM broker.dead_letters WHERE queue = %(queue)s ORDER BY position LIMIT %(limit)s;
+
+-- name: depth
+-- How much waits in a queue, and how much is buried.
+SELECT (SELECT count(*) FROM broker.deliveries WHERE queue = %(queue)s) AS waiting,
+       (SELECT count(*) FROM broker.dead_letters WHERE queue = %(queue)s) AS dead;
