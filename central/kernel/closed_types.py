@@ -18,12 +18,16 @@ _SCALARS = (
 )
 
 
-@cache
 def closed_depth(type_: object) -> int | None:
     """Return how many containers a value of ``type_`` can nest, None where its type does not bound that.
 
     Bounded is a ``Struct`` that forbids unknown fields and holds scalars, lists, mappings and such structs.
     """
+    return _closed_depth(type_)
+
+
+@cache
+def _closed_depth(type_: object) -> int | None:
     try:
         return _depth(inspect.type_info(type_), ())
     except msgspec.MsgspecError:

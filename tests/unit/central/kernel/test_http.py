@@ -2,8 +2,6 @@
 
 import io
 import json
-import logging
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -22,7 +20,7 @@ from central.kernel.http import (
     read_json,
     read_query,
 )
-from central.kernel.observability import Metrics, configure_logging
+from central.kernel.observability import Metrics
 from central.kernel.problems import FORBIDDEN, Problem
 from central.kernel.times import parse_rfc3339
 
@@ -45,24 +43,13 @@ FAILURES: dict[str, Exception] = {
 
 
 @pytest.fixture
-def lines() -> Iterator[io.StringIO]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level
-    stream = io.StringIO()
-    configure_logging("test-api", level="debug", stream=stream)
-    yield stream
-    root.handlers[:], level = before
-    root.setLevel(level)
-
-
-@pytest.fixture
 def metrics() -> Metrics:
-    return Metrics("test-api")
+    return Metrics("trial")
 
 
 @pytest.fixture
 def app(metrics: Metrics) -> Flask:
-    app = create_app("test-api", metrics=metrics, ready=lambda: None, limits=HttpLimits(body_bytes=200))
+    app = create_app("trial", metrics=metrics, ready=lambda: None, limits=HttpLimits(body_bytes=200))
 
     @app.post("/v1/things")
     def add() -> Response:
@@ -259,14 +246,14 @@ def test_x4_an_accept_that_excludes_json_is_406_and_probes_do_not_care(app: Flas
     ],
 )
 def test_x4_every_error_is_a_document_that_tells_nothing_inside(
-    app: Flask, lines: io.StringIO, name: str, status: int, code: str
+    app: Flask, log_stream: io.StringIO, name: str, status: int, code: str
 ) -> None:
     got = app.test_client().get(f"/v1/fails/{name}")
     check(got, status, code)
     assert b"hunter2" not in got.data
     assert b"secret-host" not in got.data
     assert ("Retry-After" in got.headers) == (status == 503)
-    logged = [json.loads(line) for line in lines.getvalue().splitlines()]
+    logged = [json.loads(line) for line in log_stream.getvalue().splitlines()]
     assert all(line["requestId"] == got.headers["X-Request-Id"] for line in logged)
 
 
@@ -279,27 +266,27 @@ def test_x4_headers_of_a_problem_are_answered(app: Flask) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/things?token=k1", "/v1/things?%74oken=k1", "/nothing?k1", "//x?a=k1#k1"]
 )
-def test_e18_a_secret_in_the_query_reaches_no_log(app: Flask, lines: io.StringIO, path: str) -> None:
+def test_e18_a_secret_in_the_query_reaches_no_log(app: Flask, log_stream: io.StringIO, path: str) -> None:
     environ = {"RAW_URI": path}
     got = app.test_client().get(path, environ_overrides=environ)
     assert got.status_code in {401, 404}
     assert b"k1" not in got.data
-    assert lines.getvalue()
-    assert "k1" not in lines.getvalue()
+    assert log_stream.getvalue()
+    assert "k1" not in log_stream.getvalue()
 
 
-def test_x5_the_credential_reaches_no_log(app: Flask, lines: io.StringIO) -> None:
+def test_x5_the_credential_reaches_no_log(app: Flask, log_stream: io.StringIO) -> None:
     app.test_client().post("/v1/things", data=b'{"cpu":1}', headers=AUTH | JSON)
-    assert "secret-token" not in lines.getvalue()
+    assert "secret-token" not in log_stream.getvalue()
 
 
-def test_x9_one_line_a_request_with_its_id(app: Flask, lines: io.StringIO) -> None:
+def test_x9_one_line_a_request_with_its_id(app: Flask, log_stream: io.StringIO) -> None:
     given = str(uuid4())
     got = app.test_client().get("/v1/things", headers=AUTH | {"X-Request-Id": given})
     assert got.headers["X-Request-Id"] == given
-    (line,) = [json.loads(text) for text in lines.getvalue().splitlines()]
+    (line,) = [json.loads(text) for text in log_stream.getvalue().splitlines()]
     assert line["event"] == "request"
-    assert line["process"] == "test-api"
+    assert line["process"] == "trial"
     assert line["requestId"] == given
     assert (line["method"], line["route"], line["path"], line["status"]) == (
         "GET",
@@ -328,20 +315,20 @@ def test_x9_a_foreign_request_id_is_replaced(app: Flask, given: str) -> None:
     ],
 )
 def test_g06_forwarded_for_counts_from_a_configured_proxy_alone(
-    lines: io.StringIO, metrics: Metrics, trusted: tuple[str, ...], forwarded: str, peer: str
+    log_stream: io.StringIO, metrics: Metrics, trusted: tuple[str, ...], forwarded: str, peer: str
 ) -> None:
-    app = create_app("test-api", metrics=metrics, ready=lambda: None, trusted_proxies=trusted)
+    app = create_app("trial", metrics=metrics, ready=lambda: None, trusted_proxies=trusted)
     app.test_client().get(
         "/healthz", headers={"X-Forwarded-For": forwarded}, environ_overrides={"REMOTE_ADDR": "192.0.2.7"}
     )
-    assert json.loads(lines.getvalue())["peer"] == peer
+    assert json.loads(log_stream.getvalue())["peer"] == peer
 
 
 def test_f03_readiness_is_the_databases_and_health_the_processs(metrics: Metrics) -> None:
     def unready() -> None:
         raise Unavailable("database_unavailable", "the server is in recovery or read-only")
 
-    client = create_app("test-api", metrics=metrics, ready=unready).test_client()
+    client = create_app("trial", metrics=metrics, ready=unready).test_client()
     check(client.get("/readyz"), 503, "database_unavailable")
     assert client.get("/healthz").json == {"status": "alive"}
 
