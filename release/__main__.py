@@ -17,7 +17,7 @@ from release.compare import compare
 from release.components import read_plan
 from release.errors import ReleaseError
 from release.locking import lock
-from release.signing import ALLOWED_SIGNERS, Keys, development_folder, keys_in, make_keys
+from release.signing import ALLOWED_SIGNERS, Keys, development_folder, keys_in, make_keys, make_keys_once
 from release.source import EPOCH_VARIABLE, check_epoch, uncommitted
 from release.verify import verify
 from release.wheelhouse import default_cache
@@ -135,7 +135,7 @@ def _development_keys(dist: Path) -> Keys:
     folder = development_folder()
     signers = folder / ALLOWED_SIGNERS
     if not signers.exists():
-        make_keys(folder)
+        make_keys_once(folder)
     dist.mkdir(parents=True, exist_ok=True)
     (dist / "allowed_signers.development").write_bytes(signers.read_bytes())
     _say("no --key: signed with DEVELOPMENT keys; never put their allowed signers on a production host")

@@ -28,7 +28,7 @@ from release.signing import Keys, sign
 from release.source import Source, check_out
 from release.statements import provenance, sbom
 from release.wheelhouse import fetch
-from release.wheels import Wheel, check_platform, needed_glibc, read_wheel
+from release.wheels import Wheel, check_platform, check_record, needed_glibc, read_wheel
 
 SBOM = "sbom.cdx.json"
 
@@ -119,6 +119,7 @@ def _wheelhouse(
         progress(f"{need.name}: {len(locked)} locked wheels")
         members = [own, *(read_wheel(path) for path in fetch(locked, plan, request.cache))]
         for wheel in members:
+            check_record(wheel.path)
             check_platform(wheel, plan.python, plan.newest_glibc, plan.architecture)
             _add(wheels, wheel)
             used_by.setdefault(wheel.name, []).append(need.name)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -63,6 +64,21 @@ def make_keys(folder: Path) -> Path:
     signers.write_text("# Development keys: never on a production host.\n" + "".join(lines), encoding="ascii")
     signers.chmod(0o644)
     return signers
+
+
+def make_keys_once(folder: Path) -> None:
+    """Make development keys in ``folder``, which appears complete or not at all: two builds may start at
+    once.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
+        made = Path(scratch, "keys")
+        make_keys(made)
+        try:
+            made.rename(folder)
+        except OSError:
+            if not (folder / ALLOWED_SIGNERS).exists():
+                raise
 
 
 def sign(path: Path, keys: Keys, namespace: str) -> list[Path]:

@@ -1,6 +1,9 @@
 """Reads wheels: who they are, what they need, where they run. Nothing in them is executed."""
 
+import base64
+import csv
 import hashlib
+import io
 import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -71,6 +74,36 @@ def read_wheel(path: Path) -> Wheel:
         license=str(headers.get("License-Expression") or "").strip(),
         glibc=_glibc(path.name),
     )
+
+
+def check_record(path: Path) -> None:
+    """Raises ReleaseError ``wheel_malformed`` unless the wheel's files are those its RECORD says (pip does
+    not look; B11).
+
+    Source: binary distribution format, RECORD.
+    """
+    with zipfile.ZipFile(path) as content:
+        names = [name for name in content.namelist() if not name.endswith("/")]
+        (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
+        recorded = {
+            row[0]: row[1] for row in csv.reader(io.StringIO(content.read(record).decode("utf-8"))) if row
+        }
+        unsigned = {record, f"{record}.jws", f"{record}.p7s"}
+        faults = [name for name in names if len(names) != len(set(names)) or name not in recorded]
+        faults += [name for name in recorded if name not in names]
+        for name in set(names) & recorded.keys() - unsigned:
+            digest = (
+                base64.urlsafe_b64encode(hashlib.sha256(content.read(name)).digest()).rstrip(b"=").decode()
+            )
+            if recorded[name] != f"sha256={digest}":
+                faults.append(name)
+    if faults:
+        raise ReleaseError(
+            "wheel_malformed",
+            found=f"{path.name}: {', '.join(sorted(faults)[:5])} not as its RECORD says",
+            wanted="the files its maker recorded",
+            remedy="Fetch it again; if it stays so, the wheel is wrong upstream.",
+        )
 
 
 def check_platform(wheel: Wheel, python: str, newest_glibc: tuple[int, int], architecture: str) -> None:

@@ -103,6 +103,11 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
             "a path that must be our link is something else",
             "Look at it and move it away.",
         ),
+        "host_noexec": Code(
+            PREFLIGHT_REFUSED,
+            "programs may not run from the release folder",
+            "Mount the file system of /opt/pharos-hpc without noexec.",
+        ),
         "locked": Code(LOCKED, "another installer holds the lock", "Wait for it, then run again."),
         "lock_unusable": Code(
             PREFLIGHT_REFUSED, "the lock is no regular file of root", "Look at it and remove it."

@@ -116,7 +116,7 @@ def main() -> NoReturn:
         sys.exit(DONE if arguments else WRONG_USAGE)
     try:
         next_program = prepare(folder, arguments, os.environ, now=time.time())
-        os.execve(*next_program.call)  # noqa: S606 - the hand-over itself
+        become(next_program)
     except Refusal as error:
         _tell(error, as_json="--json" in arguments)
         code = error.exit_code
@@ -148,6 +148,17 @@ def prepare(
         child = scrubbed(environment, request.archive, archive.sha256)
     script = controller / "bin" / CONSOLE_SCRIPT
     return HandOver(script, (os.fspath(script), *request.rest), child)
+
+
+def become(program: HandOver) -> NoReturn:
+    """Replace this process. Raises Refusal ``host_noexec`` (row 12: a noexec mount is found here at the
+    latest).
+    """
+    try:
+        os.execve(*program.call)  # noqa: S606 - the hand-over itself
+    except OSError as error:
+        found = f"{program.script}: {error.strerror}"
+        raise refusal("host_noexec", found=found, wanted="a program that may run") from error
 
 
 def parse(folder: Path, arguments: Sequence[str]) -> Request:

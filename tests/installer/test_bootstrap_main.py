@@ -147,6 +147,16 @@ def test_from_an_archive_to_the_installer(workshop: Workshop, tmp_path: Path) ->
     assert not list(folder.rglob("__pycache__"))
 
 
+def test_row12_H14_a_program_that_may_not_run_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "pharos-installer"
+    script.write_text("#!/bin/sh\n", encoding="ascii")
+    script.chmod(0o644)
+    with pytest.raises(Refusal) as caught:
+        bootstrap.become(bootstrap.HandOver(script, (os.fspath(script),), {}))
+    assert (caught.value.code, caught.value.exit_code) == ("host_noexec", 3)
+    assert os.fspath(script) in caught.value.found
+
+
 @pytest.mark.usefixtures("host")
 def test_row40_without_root_and_without_a_controller(
     workshop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

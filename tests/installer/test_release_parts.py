@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,11 @@ from release.components import read_plan
 from release.errors import CODES, ReleaseError
 from release.locking import check_drift, declared, read_lock, run_pip
 from release.own_wheel import build_own_wheel
-from release.signing import Keys, keys_in, make_keys, sign
+from release.signing import Keys, keys_in, make_keys, make_keys_once, sign
 from release.source import Source, check_epoch, check_out, uncommitted
 from release.statements import provenance, sbom
 from release.wheelhouse import fetch
-from release.wheels import Wheel, check_platform, needed_glibc, read_wheel
+from release.wheels import Wheel, check_platform, check_record, needed_glibc, read_wheel
 from tests.installer.archives import wheel
 
 ROOT = Path(__file__).parents[2]
@@ -349,3 +350,27 @@ def test_a_tree_without_a_build_is_no_wheel(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError) as caught:
         build_own_wheel(Source(tmp_path, "a" * 40, 1_700_000_000, False), "0.1.0", tmp_path / "dist")
     assert caught.value.code == "wheel_build_failed" and caught.value.found
+
+
+def test_B11_a_wheel_whose_record_does_not_match(tmp_path: Path) -> None:
+    name, data = wheel("thing", "1.2", modules={"thing.py": "VALUE = 1\n", "other.py": ""})
+    path = write(tmp_path, (name, data))
+    check_record(path)
+    for changes in ({"thing.py": "EVIL = 1\n"}, {"thing.py": None}, {"extra.py": ""}):
+        with zipfile.ZipFile(io.BytesIO(data)) as right, zipfile.ZipFile(path, "w") as wrong:
+            content = {entry: right.read(entry).decode() for entry in right.namelist()} | changes
+            for entry, text in content.items():
+                if text is not None:
+                    wrong.writestr(entry, text)
+        with pytest.raises(ReleaseError) as caught:
+            check_record(path)
+        assert next(iter(changes)) in caught.value.found
+
+
+def test_two_builds_may_make_the_development_keys_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "share" / "keys"
+    make_keys_once(folder)
+    first = (folder / "allowed_signers").read_bytes()
+    make_keys_once(folder)
+    assert (folder / "allowed_signers").read_bytes() == first
+    assert [path.name for path in folder.parent.iterdir()] == ["keys"]
