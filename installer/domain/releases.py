@@ -1,4 +1,6 @@
-"""Choosing among the releases a host retains: by record and seal only, never by name order or time (B6)."""
+"""Choosing among the releases a host retains: by record and seal only, never by name order or time (public
+case B6).
+"""
 
 from collections.abc import Sequence
 

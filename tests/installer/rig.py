@@ -307,7 +307,8 @@ def rig(tmp_path: Path, evidence_keys: Path, monkeypatch: pytest.MonkeyPatch) ->
     made.write(
         "/etc/pharos-hpc/site.yaml",
         "schema: 1\nprofile: /etc/pharos-hpc/profile.yaml\ncredentials: /etc/pharos-hpc/credentials\n"
-        "allowed_signers: /etc/pharos-hpc/allowed_signers\nevidence_signers: /etc/pharos-hpc/evidence_signers\n",
+        "allowed_signers: /etc/pharos-hpc/allowed_signers\n"
+        "evidence_signers: /etc/pharos-hpc/evidence_signers\n",
     )
     made.profile()
     public = (evidence_keys / "evidence.pub").read_text().split()
@@ -356,6 +357,14 @@ def _answer(monkeypatch: pytest.MonkeyPatch, made: Rig) -> None:
 
 
 @pytest.fixture
+def active(rig: Rig) -> str:
+    """A host on which 0.1.0 is active; its release id."""
+    release = rig.release("0.1.0")
+    assert rig.activate(release).code == 0
+    return release
+
+
+@pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> SiteAnswers:
     """The answers of directory and Site API, to be changed by a test and put back after it."""
     monkeypatch.setattr(ANSWERS, "directory", ANSWERS.directory)
@@ -363,4 +372,4 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> SiteAnswers:
     return ANSWERS
 
 
-__all__ = ["Behaviour", "Rig", "SiteAnswers", "answers", "evidence_keys", "replace", "rig"]
+__all__ = ["Behaviour", "Rig", "SiteAnswers", "active", "answers", "evidence_keys", "replace", "rig"]

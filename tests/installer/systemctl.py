@@ -12,9 +12,10 @@ started*.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from installer.host.commands import Completed, CommandError, RunAs
+from installer.host.commands import CommandError, Completed, RunAs, run_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,11 @@ class FakeClock:
     """Time that moves only when somebody waits."""
 
     def __init__(self, start: float = 0.0) -> None:
-        from datetime import UTC, datetime, timedelta
-
         self.elapsed = start
         self._zero = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
-        self._delta = timedelta
 
-    def now(self):  # type: ignore[no-untyped-def]
-        return self._zero + self._delta(seconds=self.elapsed)
+    def now(self) -> datetime:
+        return self._zero + timedelta(seconds=self.elapsed)
 
     def monotonic(self) -> float:
         return self.elapsed
@@ -114,8 +112,6 @@ class FakeHost:
             return Completed(code=0, stdout="", stderr="")
         if program == "sudo":
             raise CommandError("sudo: No such file or directory")
-        from installer.host.commands import run_command
-
         # The test's own user: the folders of a test are not another user's to enter.
         return run_command(argv, timeout=timeout, stdin=stdin, environment=environment)
 

@@ -1,0 +1,130 @@
+"""``activate`` and systemd: what fails there comes back, and what administrators chose is kept (rows
+30-32).
+"""
+
+import pytest
+
+from installer.host.commands import Completed
+from tests.installer.rig import UNIT, Rig
+from tests.installer.systemctl import Behaviour
+
+FAILS = Completed(code=1, stdout="", stderr="Job failed.")
+
+
+@pytest.mark.parametrize("verb", ["daemon-reload", "start", "enable"])
+def test_row_30_b20_a_failing_systemctl_restores(rig: Rig, verb: str) -> None:
+    first = rig.release("0.1.0")
+    rig.fake.faults[verb] = _once(FAILS)
+    result = rig.activate(first)
+    assert result.code == 7, result
+    assert rig.link() is None and rig.snapshot()["runs"] is None
+
+
+def test_row_30_b20_a_reload_that_says_ok_and_did_not_is_a_failure(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    before = rig.snapshot()
+    rig.fake.reload_lies = True
+    lies = [True]
+
+    def reload() -> None:
+        rig.fake.reload_lies = bool(lies)
+        lies.clear()
+
+    rig.fake.faults["daemon-reload"] = reload
+    result = rig.activate(newer)
+    assert result.code == 7 and "still needs it" in result.stderr
+    rig.clock.sleep(1)
+    assert rig.snapshot() == before
+
+
+def test_row_30_without_systemd_activation_is_unsupported_and_changes_nothing(rig: Rig) -> None:
+    release = rig.release("0.1.0")
+    rig.fake.no_systemd = True
+    result = rig.activate(release)
+    assert result.code == 10 and rig.link() is None
+
+
+def test_row_31_a_prior_that_does_not_start_again_is_exit_8_with_the_commands_left(
+    rig: Rig, active: str
+) -> None:
+    bad = rig.release("0.2.0", behaviour=Behaviour(ready_after=-1))
+    rig.fake.behaviours[active] = Behaviour(ready_after=-1)
+    result = rig.activate(bad)
+    assert result.code == 8 and f"systemctl status {UNIT}" in result.stderr and "recover" in result.stderr
+    assert rig.paths.journal.exists() and rig.link() == active
+    blocked = rig.activate(bad)
+    assert blocked.code == 9 and "unfinished_journal" in blocked.stderr
+    assert rig.run("status").code == 0
+    rig.fake.behaviours[active] = Behaviour()
+    assert rig.run("recover").code == 0
+    rig.clock.sleep(1)
+    assert rig.status()["agrees"] is True and not rig.paths.journal.exists()
+
+
+def test_undo_does_not_stop_at_the_first_failed_step(rig: Rig, active: str) -> None:
+    bad = rig.release("0.2.0", behaviour=Behaviour(ready_after=-1))
+    calls = []
+
+    def reload() -> Completed | None:
+        calls.append(1)
+        return FAILS if len(calls) == 2 else None
+
+    rig.fake.faults["daemon-reload"] = reload
+    result = rig.activate(bad)
+    assert result.code == 8
+    assert rig.link() == active and rig.snapshot()["files"] != {}
+    assert "systemctl daemon-reload" in result.stderr
+
+
+def test_row_32_a_masked_unit_is_refused_before_anything_stops(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    rig.fake.units[UNIT].masked = True
+    stops = _count(rig, "stop")
+    result = rig.activate(newer)
+    assert result.code == 3 and "masked" in result.stderr and _count(rig, "stop") == stops
+    rig.fake.units[UNIT].masked = False
+    assert rig.activate(newer).code == 0
+    rig.fake.units[UNIT].masked = True
+    assert rig.run("rollback").code == 3
+
+
+def test_row_32_an_administrators_disable_is_kept(rig: Rig, active: str) -> None:
+    rig.fake.units[UNIT].enabled = False
+    newer = rig.release("0.2.0")
+    result = rig.activate(newer)
+    assert result.code == 0 and "kept" in result.stderr
+    assert rig.fake.units[UNIT].enabled is False and rig.snapshot()["runs"] == newer
+
+
+def test_row_32_an_edited_unit_is_refused_unless_accepted_and_comes_back_byte_for_byte(
+    rig: Rig, active: str
+) -> None:
+    path = rig.paths.at(f"/etc/systemd/system/{UNIT}")
+    edited = path.read_bytes() + b"# edited by hand \xff\n"
+    path.write_bytes(edited)
+    bad = rig.release("0.2.0", behaviour=Behaviour(ready_after=-1))
+    refused = rig.activate(bad)
+    assert refused.code == 3 and "unit_edited" in refused.stderr
+    assert rig.activate(bad, "--accept-edited-unit", UNIT).code == 7
+    assert path.read_bytes() == edited
+
+
+def test_row_32_a_foreign_unit_file_is_refused(rig: Rig) -> None:
+    rig.write(f"/etc/systemd/system/{UNIT}", "[Service]\nExecStart=/bin/true\n")
+    assert rig.activate(rig.release("0.1.0")).code == 3
+
+
+def test_row_32_a_local_drop_in_is_shown_and_kept(rig: Rig, active: str) -> None:
+    drop_in = f"/etc/systemd/system/{UNIT}.d/local.conf"
+    rig.fake.units[UNIT].drop_ins.append(drop_in)
+    result = rig.activate(rig.release("0.2.0"))
+    assert result.code == 0 and drop_in in result.stderr and drop_in in rig.run("status").stdout
+
+
+def _count(rig: Rig, verb: str) -> int:
+    return sum(1 for call in rig.fake.calls if call[0] == "systemctl" and call[1] == verb)
+
+
+def _once(answer: Completed):  # type: ignore[no-untyped-def]
+    left = [answer]
+    return lambda: left.pop() if left else None

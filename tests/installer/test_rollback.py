@@ -1,0 +1,120 @@
+"""``rollback``, links and records: by seal and record alone, refused before anything stops (rows 27, 28,
+36).
+"""
+
+import json
+import sqlite3
+
+from tests.installer.rig import Rig
+
+
+def test_b6_rollback_goes_by_record_and_seal_not_by_time_or_name(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    assert rig.activate(newer).code == 0
+    empty = rig.paths.releases / "0.1.9-0123456789ab"
+    empty.mkdir()
+    assert rig.run("rollback").code == 0
+    assert rig.link() == active
+    assert rig.run("rollback", "--to", empty.name).code == 4
+
+
+def test_rollback_without_an_earlier_release_is_refused(rig: Rig, active: str) -> None:
+    before = rig.snapshot()
+    result = rig.run("rollback")
+    assert result.code == 2 and "rollback_nothing" in result.stderr
+    assert rig.snapshot() == before
+
+
+def test_h21_row_36_a_changed_retained_release_is_refused_before_anything_stops(
+    rig: Rig, active: str
+) -> None:
+    newer = rig.release("0.2.0")
+    assert rig.activate(newer).code == 0
+    before, stops = rig.snapshot(), _count(rig, "stop")
+    program = rig.paths.venv(active, "ssh-access") / "bin/pharos-ssh-access"
+    program.write_bytes(program.read_bytes().replace(b"exit 0", b"exit 1"))
+    result = rig.run("rollback")
+    assert result.code == 4 and "pharos-ssh-access" in result.stderr
+    assert rig.snapshot() == before and _count(rig, "stop") == stops
+
+
+def test_rollback_works_although_the_current_release_is_damaged(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    assert rig.activate(newer).code == 0
+    (rig.paths.release(newer) / "manifest.json").write_text("junk")
+    assert rig.run("rollback").code == 0
+    assert rig.link() == active
+
+
+def test_b32_row_36_a_release_that_cannot_read_the_journal_is_refused_before_the_stop(
+    rig: Rig, active: str
+) -> None:
+    newer = rig.release("0.2.0", reads=(1, 2))
+    assert rig.activate(newer).code == 0
+    _component_journal(rig, 2)
+    before, stops = rig.snapshot(), _count(rig, "stop")
+    result = rig.run("rollback")
+    assert result.code == 4 and "journal_schema_unreadable" in result.stderr
+    assert rig.snapshot() == before and _count(rig, "stop") == stops
+
+
+def test_x1_a_component_journal_that_cannot_be_read_refuses(rig: Rig, active: str) -> None:
+    path = rig.paths.component_journal("ssh-access")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"not a database" * 100)
+    result = rig.activate(rig.release("0.2.0"))
+    assert result.code == 4 and "component_journal_unreadable" in result.stderr
+
+
+def test_row_28_h18_a_directory_in_the_links_place_is_refused_and_left(rig: Rig) -> None:
+    release = rig.release("0.1.0")
+    place = rig.paths.components / "ssh-access/current"
+    place.mkdir(parents=True)
+    (place / "keep").write_text("x")
+    assert rig.activate(release).code == 4
+    assert (place / "keep").read_text() == "x"
+
+
+def test_row_28_a_stale_temporary_link_is_repaired(rig: Rig, active: str) -> None:
+    stale = rig.paths.components / "ssh-access/.current.pharos-new-0123"
+    stale.symlink_to("anywhere")
+    newer = rig.release("0.2.0")
+    assert rig.activate(newer).code == 0
+    assert not stale.is_symlink() and rig.link() == newer
+
+
+def test_row_27_a_lost_journal_shows_as_a_mismatch_until_links_are_adopted(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    link = rig.paths.components / "ssh-access/current"
+    link.unlink()
+    link.symlink_to(f"../../releases/{newer}/components/ssh-access")
+    refused = rig.activate(newer)
+    assert refused.code == 9 and "record_mismatch" in refused.stderr
+    assert rig.status()["agrees"] is False
+    assert rig.run("recover", "--adopt-links").code == 0
+    assert json.loads(rig.paths.state.read_text())["components"]["ssh-access"]["release"] == newer
+
+
+def test_b22_a_broken_journal_blocks_no_other_verb_and_is_quarantined_by_command(
+    rig: Rig, active: str
+) -> None:
+    rig.paths.journal.write_bytes(b"junk\njunk\n")
+    assert rig.activate(rig.release("0.2.0")).code == 9
+    assert rig.run("recover").code == 9
+    status = rig.run("status")
+    assert status.code == 0 and "journal_corrupt" in status.stdout
+    assert rig.run("recover", "--quarantine-journal").code == 0
+    assert (rig.paths.memory / "journal.broken-1").exists()
+    assert rig.activate(rig.release("0.3.0")).code == 0
+
+
+def _count(rig: Rig, verb: str) -> int:
+    return sum(1 for call in rig.fake.calls if call[0] == "systemctl" and call[1] == verb)
+
+
+def _component_journal(rig: Rig, schema: int) -> None:
+    path = rig.paths.component_journal("ssh-access")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {schema}")
+    connection.close()
