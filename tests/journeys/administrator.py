@@ -44,14 +44,14 @@ class Administrator:
         self.host.exec(["tar", "-C", DOWNLOADS, "-xzf", f"{DOWNLOADS}/{archive.path.name}"])
         return f"{DOWNLOADS}/{archive.top_folder}"
 
-    def phase(self, folder: str, *words: str, check: bool = True) -> Completed:
+    def phase(self, folder: str, *words: str, check: bool = True, crash_at: str = "") -> Completed:
         """Type ``./install.sh WORDS…`` in the unpacked archive."""
         line = ["sh", "-c", 'cd "$0" && exec ./install.sh "$@"', folder, *words]
-        return self.host.exec(line, check=check, timeout=PHASE_SECONDS)
+        return self.host.exec(line, check=check, env=_crash(crash_at), timeout=PHASE_SECONDS)
 
-    def installer(self, *words: str, check: bool = True) -> Completed:
+    def installer(self, *words: str, check: bool = True, crash_at: str = "") -> Completed:
         """Type ``pharos-installer WORDS…``, which an install leaves behind."""
-        return self.host.exec([CONTROLLER, *words], check=check, timeout=PHASE_SECONDS)
+        return self.host.exec([CONTROLLER, *words], check=check, env=_crash(crash_at), timeout=PHASE_SECONDS)
 
     def agent_status(self) -> dict[str, Any]:
         """What ``pharos-ssh-access status --json`` says; its exit status is not looked at."""
@@ -62,3 +62,8 @@ class Administrator:
     def agent_script(self) -> str:
         """The console script of the active release."""
         return "/opt/pharos-hpc/components/ssh-access/current/venv/bin/pharos-ssh-access"
+
+
+def _crash(point: str) -> dict[str, str]:
+    """``crash_at``: a named point at which a laboratory ends the installer by SIGKILL; empty for none."""
+    return {"PHAROS_LAB_CHECKPOINT": f"{point}:kill"} if point else {}

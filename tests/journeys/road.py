@@ -59,9 +59,9 @@ class Road:
         self.host.kill()
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def build(self, version: str) -> releases.Release:
-        """Build and sign a release of this checkout."""
-        return releases.build(version, self.work / "dist")
+    def build(self, version: str, repository: Path = releases.ROOT) -> releases.Release:
+        """Build and sign a release of this checkout, or of another."""
+        return releases.build(version, self.work / "dist", repository)
 
     def start_central(self) -> None:
         """Start the platform's side, or start it again on the same data."""
@@ -107,18 +107,18 @@ class Road:
         """Phase 1."""
         return self.admin.phase(folder, "preflight", "--config", SITE)
 
-    def install(self, folder: str) -> Completed:
+    def install(self, folder: str, *, check: bool = True, crash_at: str = "") -> Completed:
         """Phase 2."""
-        return self.admin.phase(folder, "install", "--config", SITE)
+        return self.admin.phase(folder, "install", "--config", SITE, check=check, crash_at=crash_at)
 
     def validate(self, folder: str) -> Completed:
         """Phase 3."""
         return self.admin.phase(folder, "validate", "--config", SITE)
 
-    def activate(self, folder: str, *, check: bool = True) -> Completed:
+    def activate(self, folder: str, *more: str, check: bool = True, crash_at: str = "") -> Completed:
         """Phase 4."""
-        words = ("--config", SITE, "--components", evidence.COMPONENT, "--evidence", EVIDENCE)
-        return self.admin.phase(folder, "activate", *words, check=check)
+        words = ("--config", SITE, "--components", evidence.COMPONENT, "--evidence", EVIDENCE, *more)
+        return self.admin.phase(folder, "activate", *words, check=check, crash_at=crash_at)
 
     def key(self, name: str) -> MemberKey:
         """A fresh key pair of a member."""

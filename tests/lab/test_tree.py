@@ -30,6 +30,7 @@ def test_a_tree_in_use_is_not_built_again(lab_tree: HostTree, new_lab_host: Host
 def test_a_killed_build_leaves_nothing(lab_tree: HostTree, tmp_path: Path) -> None:
     """SIGKILL amid mmdebstrap: no process, mount, half a tree or record stays after reclaim."""
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    before = set(Path("/tmp").glob("mmdebstrap*"))
     cache = tmp_path / "pharos-lab"
     with subprocess.Popen([*LAB, "build"], env=env, stderr=subprocess.DEVNULL) as builder:
         assert wait_until(lambda: any(cache.glob("building-*/tree/var/lib/dpkg/status")), 120)
@@ -42,6 +43,7 @@ def test_a_killed_build_leaves_nothing(lab_tree: HostTree, tmp_path: Path) -> No
     assert traces(record.slot) == []
     assert [path.name for path in cache.iterdir()] == ["lock"]
     assert mounts_below(tmp_path) == []
+    assert set(Path("/tmp").glob("mmdebstrap*")) <= before
 
 
 def members(record: HostRecord) -> list[str]:

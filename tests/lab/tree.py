@@ -122,7 +122,13 @@ def _build_in(record: HostRecord, building: HostTree) -> None:
     # nothing mmdebstrap mounts can outlive it.
     joined = ["sh", "-c", container.ENTER, str(cgroup.visitors(record.slot) / "cgroup.procs")]
     private = ["unshare", "--mount", "--propagation", "private"]
-    run([*joined, *private, str(SCRIPT), str(building.root), str(building.keys)], timeout=LIMITS.build)
+    # Its temporary files too lie where a killed build is swept away.
+    scratch = building.folder / "tmp"
+    scratch.mkdir(mode=0o755)
+    env = {**os.environ, "TMPDIR": str(scratch)}
+    script = [str(SCRIPT), str(building.root), str(building.keys)]
+    run([*joined, *private, *script], timeout=LIMITS.build, env=env)
+    disk.remove_folder(scratch)
     network_up(record.slot)
     disk.disk_up(record)
     container.start(record)
