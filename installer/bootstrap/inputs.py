@@ -128,5 +128,7 @@ def _judge(facts: os.stat_result, where: Path, what: str, trust: Trust) -> None:
             "input_writable",
             found=f"{where} has mode {stat.S_IMODE(facts.st_mode):04o}",
             wanted=f"{what} that group and others cannot change",
-            remedy=f"chmod go-w {where}, or use a folder that only root can write (not /tmp).",
+            remedy="Move it to a folder that only root can write, such as /root."
+            if facts.st_mode & stat.S_ISVTX
+            else f"chmod go-w {where}, or move it to a folder that only root can write.",
         )
