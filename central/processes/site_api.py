@@ -39,9 +39,12 @@ class SiteApi:
         database.open()
         waiters = Waiters(self.settings.database_direct_url, [CHANNEL])
         waiters.start()
+        metrics = Metrics(NAME)
+        metrics.gauge("pharos_long_polls_parked", "Polls that wait for news.", lambda: waiters.parked)
+        metrics.gauge("pharos_listening", "1 while news arrives from PostgreSQL.", lambda: waiters.listening)
         app = create_app(
             NAME,
-            metrics=Metrics(NAME),
+            metrics=metrics,
             ready=database.check_ready,
             limits=HttpLimits(body_bytes=REPORT_BYTES_MAX),
             trusted_proxies=self.settings.trusted_proxies,

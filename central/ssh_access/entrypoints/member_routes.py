@@ -1,5 +1,6 @@
 """`/api/v1/me/ssh-keys`: a member's own keys (E6)."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from flask import Blueprint, Response
 from central.kernel.aggregates import request_digest
 from central.kernel.errors import Unavailable
 from central.kernel.http import answer, idempotency_key, read_json, read_query
+from central.kernel.observability import bound, event
 from central.kernel.problems import BODY_INVALID, FieldError, Problem
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock
@@ -22,7 +24,7 @@ from central.ssh_access.application.add_key import (
     NoAccountHere,
 )
 from central.ssh_access.application.list_keys import ListKeys
-from central.ssh_access.application.ports import KeyUnknown
+from central.ssh_access.application.ports import KeyUnknown, Saved
 from central.ssh_access.application.remove_key import RemoveKey
 from central.ssh_access.domain.account import Absence
 from central.ssh_access.domain.command import Command, member_command
@@ -31,6 +33,7 @@ from central.ssh_access.domain.member_key import KeyExists, KeyLimitReached, Mem
 from central.ssh_access.domain.refusals import KeyRefused
 from central.ssh_access.entrypoints import wire
 
+_LOG: Final = logging.getLogger("central.ssh_access")
 _ABSENCE: Final = {
     Absence.SITE_UNKNOWN: problems.SITE_UNKNOWN,
     Absence.NOT_ELIGIBLE: problems.NOT_ELIGIBLE,
@@ -69,10 +72,11 @@ class MemberRoutes:
         command_id = member_command(member, idempotency_key())
         body = read_json(wire.AddBody, body_bytes=wire.ADD_BYTES_MAX)
         command = Command(command_id, request_digest(b"add", encode(body)))
-        with _refusals():
+        with bound(commandId=str(command.id)), _refusals():
             name = check_name(body.name)
             request = AddRequest(command, member, Site(body.site), name, body.public_key)
             saved = self.add_key(request, self.clock())
+            _tell("key_added", saved)
         return answer(wire.key_body(saved.key), status=200 if saved.repeated else 201)
 
     def remove(self, key_id: str) -> Response:
@@ -81,9 +85,16 @@ class MemberRoutes:
         read_query()
         command_id = member_command(member, idempotency_key())
         command = Command(command_id, request_digest(b"remove", key_id.lower().encode()))
-        with _refusals():
+        with bound(commandId=str(command.id)), _refusals():
             saved = self.remove_key(command, member, _key_id(key_id), self.clock())
+            _tell("key_removal_asked", saved)
         return answer(wire.key_body(saved.key), status=202)
+
+
+def _tell(what: str, saved: Saved) -> None:
+    """One line for what a member changed; it names the key, not the person (X9)."""
+    key = saved.key
+    event(_LOG, what, keyId=str(key.key_id), site=key.site, state=key.state.value, repeated=saved.repeated)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """`/v1/site/ssh-access/*`: what a Site's agent asks and says (E3)."""
 
+import logging
+from collections import Counter
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -12,6 +14,7 @@ from central.grants.entrypoints.site_caller import SiteCaller
 from central.kernel.aggregates import request_digest
 from central.kernel.http import answer, bearer_token, read_json, read_query
 from central.kernel.notifications import Waiters
+from central.kernel.observability import bound, event
 from central.kernel.problems import Problem
 from central.kernel.strict_json import MAX_INTEGER, encode
 from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
@@ -24,6 +27,7 @@ from central.ssh_access.entrypoints import wire
 from central.ssh_access.entrypoints.reports import site_results
 from central.ssh_access.problems import OBSERVED_IN_FUTURE
 
+_LOG: Final = logging.getLogger("central.ssh_access")
 WAIT_MAX: Final = 55
 LIMIT_MAX: Final = 500
 
@@ -94,10 +98,13 @@ class SiteRoutes:
         observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
         results = site_results(body, observed_at)
         command = Command(report_command(site, UUID(body.report_id)), request_digest(encode(body)))
-        try:
-            receipts = self.record_results(command, site, observed_at, results, self.clock())
-        except ObservedInFuture as error:
-            raise Problem(OBSERVED_IN_FUTURE, f"{error}; at most 5 s are accepted") from None
+        with bound(commandId=str(command.id), reportId=body.report_id):
+            try:
+                receipts = self.record_results(command, site, observed_at, results, self.clock())
+            except ObservedInFuture as error:
+                raise Problem(OBSERVED_IN_FUTURE, f"{error}; at most 5 s are accepted") from None
+            counts = dict(Counter(receipt.value for receipt in receipts))
+            event(_LOG, "results_recorded", site=site, receipts=counts)
         return answer(wire.receipts_body([entry.result.change_id for entry in results], receipts))
 
 

@@ -171,6 +171,8 @@ def test_x5_no_credential_and_no_key_comment_is_in_any_log(running: Running, tok
     running.site(grant[:-4] + "AAAA", "GET", "/grant")
     running.member(token[:-8] + "AAAAAAAA", "GET")
     written = "".join(log.read_text() for log in running.logs.values())
+    assert '"event":"key_added"' in written
+    assert '"alice"' not in written
     for secret in (token.split(".")[2], grant.rsplit("_", 1)[1][:-4], "telltale-comment"):
         assert secret not in written
     with psycopg.connect(running.admin_url) as connection:

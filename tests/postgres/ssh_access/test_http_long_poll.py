@@ -40,10 +40,14 @@ def timed(running: Running, url: str) -> float:
 
 
 def parked_count(running: Running) -> float:
-    """Requests being answered, as the process counts them, the asking one left out."""
+    """Polls that wait, as the process says."""
+    return gauge(running, "pharos_long_polls_parked")
+
+
+def gauge(running: Running, name: str) -> float:
     text = running.pool.request("GET", f"{running.site_url}/metrics", timeout=5).data.decode()
-    line = next(line for line in text.splitlines() if line.startswith("pharos_http_in_progress "))
-    return float(line.split()[1]) - 1
+    line = next(line for line in text.splitlines() if line.startswith(f"{name} "))
+    return float(line.split()[1])
 
 
 def test_72_parked_polls_leave_health_and_changes_at_once(running: Running) -> None:
@@ -154,6 +158,10 @@ def test_polls_live_through_a_lost_listen_connection(running: Running) -> None:
             )
         assert running.member(running.token(), "POST", body=add_body(1004)).status == 201
         assert len(poll.result(timeout=15).body["changes"]) == 1
+    deadline = time.monotonic() + 10
+    while gauge(running, "pharos_listening") != 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert gauge(running, "pharos_listening") == 1
 
 
 def test_g03_stopping_answers_parked_polls_and_accepted_requests(
