@@ -120,7 +120,9 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
             INSTALL_FAILED, "the interpreter could not make an environment", "Mend Python."
         ),
         "environment_pip": Code(
-            INSTALL_FAILED, "pip could not install the wheels", "Read pip's words above."
+            INSTALL_FAILED,
+            "pip could not install the wheels",
+            "Read pip's words, free space or mend the host, run again.",
         ),
         "environment_incomplete": Code(
             VERIFICATION_FAILED,
@@ -128,7 +130,9 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
             "Use a release whose closure is proved.",
         ),
         "environment_broken": Code(
-            INSTALL_FAILED, "the installed program cannot be imported", "Read the words above, mend the host."
+            INSTALL_FAILED,
+            "the installed program cannot be imported",
+            "Mend the host (a noexec mount, for instance), run again.",
         ),
         "seal_missing": Code(VERIFICATION_FAILED, "the folder was never finished", "Run install again."),
         "seal_malformed": Code(

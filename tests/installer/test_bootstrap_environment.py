@@ -319,3 +319,37 @@ def test_row18_a_release_root_that_others_can_write_gets_nothing(
         ensure_controller(archive, port(root), lock_fd=0)
     assert caught.value.code == "input_writable"
     assert list(root.iterdir()) == []
+
+
+MOUNTED = """
+mount -t tmpfs -o "$1" none "$2" && shift && root=$1 && shift && "$@"; status=$?
+find "$root" -type f | wc -l; exit $status
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("size=300k,mode=755", "No space left on device"),
+        ("nr_inodes=25,mode=755", "No space left"),
+        ("ro", "Read-only"),
+    ],
+    ids=["row9_no_space", "row10_no_inodes", "row11_read_only"],
+)
+def test_a_file_system_that_refuses_is_told_and_left_empty(
+    workshop: Workshop, tmp_path: Path, options: str, said: str
+) -> None:
+    real_release(workshop)
+    workshop.write()
+    root = tmp_path / "opt"
+    root.mkdir()
+    paths = [workshop.archive, workshop.keys.allowed_signers, BASE, root / "pharos"]
+    child = [sys.executable, "-c", CHILD, *map(os.fspath, paths), ""]
+    command = ["unshare", "--mount", "sh", "-c", MOUNTED, "sh", options, os.fspath(root), *child]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert outcome.returncode == 1
+    assert outcome.stdout == "0\n", "the space is given back"
+    assert said in outcome.stderr, outcome.stderr[-800:]
+    assert "Refusal" in outcome.stderr.splitlines()[-1]
