@@ -19,7 +19,7 @@ from uuid import UUID
 from central.kernel.database import Database, Transaction
 from central.kernel.driver_errors import ConstraintViolated, TransactionConflict
 from central.kernel.errors import CorruptState
-from central.kernel.problems import COMMAND_REUSED, Problem
+from central.kernel.problems import COMMAND_REUSED, VERSION_CONFLICT, Problem
 from central.kernel.queries import load_queries
 from central.kernel.times import stored_instant
 
@@ -95,11 +95,15 @@ class Aggregates:
     ) -> Receipt:
         """Decide once and return the receipt; the same command again returns the same receipt.
 
-        Raises ``Problem(COMMAND_REUSED)`` if the id was recorded with another digest, kind or aggregate.
+        Raises ``Problem(COMMAND_REUSED)`` if the id was recorded with another digest, kind or aggregate,
+        ``Problem(VERSION_CONFLICT)`` when the retries ran out.
         """
-        return self._database.run(
-            lambda tx: self.decide_in(tx, command, kind, aggregate_id, decide, now=now), repeatable=True
-        )
+        try:
+            return self._database.run(
+                lambda tx: self.decide_in(tx, command, kind, aggregate_id, decide, now=now), repeatable=True
+            )
+        except TransactionConflict as conflict:
+            raise Problem(VERSION_CONFLICT, "others changed the same thing on every try; retry") from conflict
 
     def decide_in(
         self,

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import psycopg
 from psycopg.rows import class_row
-from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout, TooManyRequests
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from central.kernel.driver_errors import (
     ConnectionDied,
@@ -159,8 +159,8 @@ class Database:
                 "database_busy" if self._lent >= self.options.pool_size else "database_unavailable",
                 f"no connection within {self.options.pool_timeout_seconds:g} s",
             ) from None
-        except (PoolClosed, TooManyRequests):
-            raise DatabaseUnavailable("database_unavailable", "the connection pool is closed") from None
+        except PoolClosed:
+            raise DatabaseUnavailable("shutting_down", "the connection pool is closed") from None
         try:
             self._count(1)
             yield connection

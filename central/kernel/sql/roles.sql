@@ -4,6 +4,7 @@
 -- pharos_site_api        the Site API process
 -- pharos_member_api      the member API process
 -- pharos_operator        the operator's command line (grants, evidence)
+-- pharos_resource_provisioning  the provisioning intake, alone in writing provisioning's tables (P7, P37, X12)
 --
 -- Login roles are made without a password: an administrator or `pharos-central dev` sets one (X5). Timeouts stand
 -- on the roles because a transaction pooler keeps no session state (F05).
@@ -11,16 +12,25 @@ DO $roles$
 DECLARE
     login text;
 BEGIN
-    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pharos_central_owner') THEN
-        CREATE ROLE pharos_central_owner NOLOGIN;
-    END IF;
-    FOREACH login IN ARRAY ARRAY['pharos_site_api', 'pharos_member_api', 'pharos_operator'] LOOP
-        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
+    BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'pharos_central_owner') THEN
+            CREATE ROLE pharos_central_owner NOLOGIN;
+        END IF;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN
+        NULL;  -- roles are the server's: another database's migrator was quicker
+    END;
+    FOREACH login IN ARRAY ARRAY[
+        'pharos_site_api', 'pharos_member_api', 'pharos_operator', 'pharos_resource_provisioning'
+    ] LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = login);
+        BEGIN
             EXECUTE format('CREATE ROLE %I LOGIN NOINHERIT', login);
             EXECUTE format('ALTER ROLE %I SET statement_timeout = ''30s''', login);
             EXECUTE format('ALTER ROLE %I SET lock_timeout = ''10s''', login);
             EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = ''60s''', login);
-        END IF;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN
+            NULL;  -- as above
+        END;
     END LOOP;
     IF NOT pg_has_role(current_user, 'pharos_central_owner', 'MEMBER') THEN
         GRANT pharos_central_owner TO CURRENT_USER;
@@ -33,7 +43,8 @@ BEGIN
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
     EXECUTE format('GRANT CREATE ON DATABASE %I TO pharos_central_owner', current_database());
     EXECUTE format(
-        'GRANT CONNECT ON DATABASE %I TO pharos_central_owner, pharos_site_api, pharos_member_api, pharos_operator',
+        'GRANT CONNECT ON DATABASE %I TO pharos_central_owner, pharos_site_api, pharos_member_api, '
+        'pharos_operator, pharos_resource_provisioning',
         current_database()
     );
     REVOKE ALL ON SCHEMA public FROM PUBLIC;

@@ -9,6 +9,7 @@ import pytest
 
 from central.kernel.aggregates import Aggregates, Command, Decision, Stored, request_digest
 from central.kernel.database import Database, Transaction
+from central.kernel.driver_errors import TransactionConflict
 from central.kernel.errors import CorruptState
 from central.kernel.problems import Problem
 from central.kernel.queries import parse_queries
@@ -156,6 +157,19 @@ def test_f01_the_same_command_at_once_gives_one_receipt(store: Aggregates) -> No
         thread.join(60)
     assert sorted(receipts) == [False, True, True, True]
     assert store.load(KIND, id_) == Stored(KIND, id_, 1, b'{"n":1}')
+
+
+def test_x7_a_command_that_loses_every_race_is_told_so(store: Aggregates) -> None:
+    tries: list[int] = []
+
+    def beaten(_: Transaction, __: Stored | None) -> Decision:
+        tries.append(1)
+        raise TransactionConflict("another was quicker")
+
+    with pytest.raises(Problem) as refused:
+        store.decide(command(), KIND, uuid4(), beaten, now=NOW)
+    assert (refused.value.code, refused.value.status) == ("version_conflict", 409)
+    assert len(tries) > 1
 
 
 @pytest.mark.parametrize(

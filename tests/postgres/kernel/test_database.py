@@ -278,8 +278,9 @@ def test_f03_a_server_that_does_not_answer_is_unavailable() -> None:
             database.check_ready()
         assert down.value.code == "database_unavailable"
         assert "hunter2" not in str(down.value) + repr(database.options)
-    with pytest.raises(DatabaseUnavailable):
+    with pytest.raises(DatabaseUnavailable) as closed:
         database.run(add(1))
+    assert closed.value.code == "shutting_down"
 
 
 def test_a_constraint_names_itself_and_no_value(notes: Database) -> None:

@@ -1,16 +1,20 @@
 """One migrator, timeouts, an unchanging ledger, roles with least rights (O2, P37)."""
 
 import secrets
+import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from central.kernel.database import Database, DatabaseOptions
+from central.kernel.embedded_postgres import SUPERUSER, EmbeddedPostgres
 from central.kernel.migrations import (
     MigrationRefused,
     find_migrations,
@@ -20,7 +24,7 @@ from central.kernel.migrations import (
 )
 from tests.postgres.conftest import ROLES, PgServer
 
-KERNEL = ["central.kernel/01_pre_kernel"]
+KERNEL = [file.title for file in find_migrations([])]
 
 
 @pytest.fixture
@@ -219,7 +223,7 @@ def test_p37_nobody_else_enters_and_no_role_makes_tables(pg_server: PgServer, mi
             ):
                 connection.execute(statement.encode())
         with psycopg.connect(pg_server.role_url(role, migrated)) as connection:
-            assert connection.execute("SELECT count(*) FROM pharos.migrations").fetchone() == (1,)
+            assert connection.execute("SELECT count(*) FROM pharos.migrations").fetchone() == (len(KERNEL),)
 
 
 def test_p37_no_role_is_more_than_it_needs(pg_server: PgServer, migrated: str) -> None:
@@ -264,3 +268,20 @@ def test_o2_a_migrator_without_superuser_is_enough(pg_server: PgServer, kernel_t
     finally:
         pg_server.execute("DROP DATABASE migrator_db WITH (FORCE)")
         pg_server.execute("DROP ROLE migrator")
+
+
+def test_o2_two_databases_of_one_server_migrate_at_once() -> None:
+    """Roles are the server's: making them races although each database has one migrator."""
+    folder = Path(tempfile.mkdtemp(prefix="pharos-pg-", dir="/tmp"))
+    folder.chmod(0o711)
+    try:
+        with EmbeddedPostgres(folder / "pg") as urls:
+            names = [f"d{number}" for number in range(4)]
+            with psycopg.connect(urls.admin, autocommit=True) as admin:
+                for name in names:
+                    admin.execute(f"CREATE DATABASE {name}".encode())
+            with ThreadPoolExecutor(4) as pool:
+                each = [urls.url(SUPERUSER, urls.password, name) for name in names]
+                assert list(pool.map(lambda url: migrate(url, []), each)) == [KERNEL] * 4
+    finally:
+        shutil.rmtree(folder)
