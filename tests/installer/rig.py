@@ -133,7 +133,7 @@ class Rig:
         memory = self.root.parent / "systemd.json"
         child = os.fork()
         if child == 0:
-            self.environment = {"PHAROS_LAB_CHECKPOINT": checkpoint}
+            self.environment = {**self.environment, "PHAROS_LAB_CHECKPOINT": checkpoint}
             self.fake.after_call = lambda: memory.write_text(self.fake.save())
             code = 70
             try:

@@ -83,6 +83,8 @@ class FakeHost:
         self.calls: list[list[str]] = []
         self.faults: dict[str, Callable[[], Completed | None]] = {}
         """By ``systemctl`` verb: an answer instead of the deed, or None to do the deed."""
+        self.programs: dict[str, Completed] = {}
+        """Fixed answers of other programs, by their name."""
         self.reload_lies = False
         self.no_systemd = False
         self.after_call: Callable[[], object] = lambda: None
@@ -98,6 +100,8 @@ class FakeHost:
     ) -> Completed:
         self.calls.append(list(argv))
         program = Path(argv[0]).name
+        if program in self.programs:
+            return self.programs[program]
         if program == "systemctl":
             if self.no_systemd:
                 raise CommandError("systemctl: No such file or directory")
