@@ -8,7 +8,7 @@ from tests.demo.narrator import Narrator
 from tests.demo.standing import end_standing, note, politely_interrupted
 from tests.journeys.observing import UNIT, each_key_once, linked, main_pid, wait_ready
 from tests.journeys.releases import Release
-from tests.journeys.road import Road, work_folder
+from tests.journeys.road import Road
 from tests.lab.host import Completed
 from tests.lab.processes import wait_until
 from tests.lab.reclaim import reclaim
@@ -154,9 +154,8 @@ def _begin(tell: Narrator) -> Story:
         tree = ensure_tree(tell.fact)
         tell.fact(str(tree.root))
     with tell.step("Boot a fresh HPC host"):
-        note(work := work_folder())
-        road = Road.enter(tree, name=None if NAME in done.living else NAME, work=work)
-        note(work, road.host)
+        road = Road.enter(tree, name=None if NAME in done.living else NAME)
+        note(road.host)
         tell.fact(f"{road.host.name}, {road.host.addr}; nothing of the product is on it")
     return Story(road, tell)
 

@@ -1,19 +1,20 @@
 """``make demo`` and ``make demo-down`` as they are typed (X8)."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.demo.standing import NOTE
 from tests.journeys.releases import ROOT
+from tests.lab.erase import traces
 from tests.lab.fixtures import lab_tree
 from tests.lab.reclaim import reclaim
-from tests.lab.registry import Registry
+from tests.lab.registry import HostRecord, Registry
 from tests.lab.tree import HostTree
 
 __all__ = ["lab_tree"]
@@ -31,45 +32,53 @@ def _nobodys_demo(lab_tree: HostTree) -> Iterator[None]:
     subprocess.run([*DEMO, "--down"], cwd=ROOT, timeout=120)
 
 
-def nothing_is_left(folders: set[Path]) -> None:
+def standing() -> HostRecord:
+    """The host of the demo that stands."""
+    host = json.loads(NOTE.read_bytes())["host"]
+    (record,) = [record for record in Registry().records() if record.created == host["created"]]
+    return record
+
+
+def nothing_is_left(record: HostRecord) -> None:
     assert not NOTE.exists()
-    assert set(Path("/tmp").glob("pharos-????????")) <= folders
+    assert traces(record.slot) == []
+    assert record.scratch is not None
+    assert not record.scratch.exists()
     shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "central.cli dev --state /tmp/pharos-" not in shown
-
-
-def folders() -> set[Path]:
-    return set(Path("/tmp").glob("pharos-????????"))
+    assert str(record.scratch) not in shown
 
 
 def test_the_demo_shows_everything_stays_and_goes() -> None:
-    before = folders()
     env = {**os.environ, "NO_COLOR": "1"}
     shown = subprocess.run(DEMO, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "\x1b" not in shown.stdout
     for words in ("activate 0.1.0", "Permission denied", "uid=5000001(alice)", "Roll back", "make demo-down"):
         assert words in shown.stdout
-    (line,) = [line for line in shown.stdout.splitlines() if line.strip().startswith("be root on the host:")]
-    name = line.split()[-1]
-    assert name in reclaim().living
+    record = standing()
+    assert record.name in reclaim().living
+    assert f"tests.lab shell {record.name}" in shown.stdout
+    assert str(record.scratch) in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (down.returncode, down.stdout) == (0, "demo: ended, nothing is left\n")
-    assert name not in [record.name for record in Registry().records()]
-    nothing_is_left(before)
+    nothing_is_left(record)
 
 
-def test_a_killed_demo_is_swept_away() -> None:
-    before = folders()
+@pytest.mark.parametrize("sweeper", ["tests.demo --down", "tests.lab reclaim"])
+def test_a_killed_demo_is_swept_away(sweeper: str) -> None:
     with subprocess.Popen(DEMO, cwd=ROOT, stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             if "preflight" in line:
                 break
+        record = standing()
         os.kill(demo.pid, signal.SIGKILL)
-    down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert down.returncode == 0, down.stderr
-    nothing_is_left(before)
+    swept = subprocess.run(
+        [sys.executable, "-m", *sweeper.split()], cwd=ROOT, capture_output=True, timeout=120
+    )
+    assert swept.returncode == 0, swept.stderr
+    NOTE.unlink(missing_ok=True)
+    nothing_is_left(record)
 
 
 def test_without_a_demo_there_is_nothing_to_end() -> None:

@@ -29,15 +29,15 @@ STOP_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """One stack: everything it keeps is in ``state``, where it listens for the host is ``listen``."""
+    """One stack beside a host; everything it keeps is in ``state``. It ends with the host at the latest."""
 
+    host: LabHost
     state: Path
-    listen: str
 
-    @classmethod
-    def beside(cls, host: LabHost, state: Path) -> "Central":
-        """A stack that listens where ``host`` knows this machine; not started yet."""
-        return cls(state, f"{host.host_side_addr}:{PORT}")
+    @property
+    def listen(self) -> str:
+        """Where it listens: the address under which the host knows this machine."""
+        return f"{self.host.host_side_addr}:{PORT}"
 
     def start(self) -> ProcessIdentity:
         """Start and wait until ``dev.json`` stands; returns the process to end later.
@@ -51,7 +51,8 @@ class Central:
         (self.state / "dev.pid").unlink(missing_ok=True)
         (self.state / "dev.json").unlink(missing_ok=True)
         # Forked away, so that it may outlive whoever started it.
-        run(["setsid", "--fork", "sh", "-c", DETACHED, str(self.state), *argv], env=_environment())
+        detached = ["setsid", "--fork", "sh", "-c", DETACHED, str(self.state), *argv]
+        run(self.host.beside(detached), env=_environment())
         wait_until((self.state / "dev.pid").exists, START_SECONDS)
         pid = int((self.state / "dev.pid").read_text())
         answered = wait_until(

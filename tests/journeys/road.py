@@ -4,8 +4,6 @@ A step does what a person would do and returns what that person would see. It ju
 the commands end with 0; the tests look closer.
 """
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,9 +28,8 @@ MEMBERS = ("alice", "bob")
 
 @dataclass(slots=True)
 class Road:
-    """What a journey has at hand. ``work`` is this machine's folder for it, removed by ``leave``."""
+    """What a journey has at hand. Whatever ends the host, ends and removes the rest with it."""
 
-    work: Path
     host: LabHost
     central: Central
     process: ProcessIdentity | None = None
@@ -40,24 +37,24 @@ class Road:
     signer: evidence.Signer | None = None
 
     @property
+    def work(self) -> Path:
+        """This machine's folder for the journey."""
+        return self.host.scratch
+
+    @property
     def admin(self) -> Administrator:
         """The site's administrator on this host."""
         return Administrator(self.host)
 
     @classmethod
-    def enter(
-        cls, tree: HostTree | None = None, *, name: str | None = None, work: Path | None = None
-    ) -> "Road":
+    def enter(cls, tree: HostTree | None = None, *, name: str | None = None) -> "Road":
         """Boot a fresh host; nothing of the product is on it."""
-        folder = work or work_folder()
         host = LabHost.up(name, tree=tree)
-        return cls(folder, host, Central.beside(host, folder / "central"))
+        return cls(host, Central(host, host.scratch / "central"))
 
     def leave(self) -> None:
         """End everything; done twice is no error."""
-        self.stop_central()
         self.host.kill()
-        shutil.rmtree(self.work, ignore_errors=True)
 
     def build(self, version: str, repository: Path = releases.ROOT) -> releases.Release:
         """Build and sign a release of this checkout, or of another."""
@@ -123,13 +120,6 @@ class Road:
     def key(self, name: str) -> MemberKey:
         """A fresh key pair of a member."""
         return MemberKey.make(self.work / "keys", name)
-
-
-def work_folder() -> Path:
-    """A new folder that only its owner reads and PostgreSQL's user may pass through."""
-    folder = Path(tempfile.mkdtemp(prefix="pharos-", dir="/tmp"))
-    folder.chmod(0o711)
-    return folder
 
 
 @contextmanager

@@ -6,6 +6,7 @@ started in, and two hosts started from one cgroup would share it and stop each o
 
 import contextlib
 import os
+import signal
 from pathlib import Path
 
 from tests.lab.errors import LabError
@@ -27,21 +28,40 @@ def visitors(slot: Slot) -> Path:
 
 def end_all(slot: Slot) -> None:
     """Kill every process of the host and remove its cgroups; nothing there is no error."""
-    if not slot.cgroup.is_dir():
-        remove(slot)
-        return
-    (slot.cgroup / "cgroup.kill").write_text("1")
-    if not wait_until(lambda: not _populated(slot.cgroup), LIMITS.end):
-        raise LabError(f"{slot.cgroup} still has processes {LIMITS.end:g} s after cgroup.kill")
-    remove(slot)
-
-
-def remove(slot: Slot) -> None:
-    """Remove the empty cgroups, deepest first, and what nspawn made of them in hierarchies of v1."""
+    _kill(slot.cgroup)
     for mirror in mirrors(slot):
         _removed(mirror)
-    if not wait_until(lambda: _removed(slot.cgroup), LIMITS.end):
-        raise LabError(f"{slot.cgroup} cannot be removed: a process is left in it")
+    _remove(slot.cgroup)
+
+
+def end_companions(slot: Slot) -> None:
+    """End what runs beside the host, politely first: a database leaves shared memory when it is killed."""
+    for pid in _members(slot.companions):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not _populated(slot.companions), LIMITS.clean_stop)
+    _kill(slot.companions)
+    _remove(slot.companions)
+
+
+def _kill(folder: Path) -> None:
+    if not folder.is_dir():
+        return
+    (folder / "cgroup.kill").write_text("1")
+    if not wait_until(lambda: not _populated(folder), LIMITS.end):
+        raise LabError(f"{folder} still has processes {LIMITS.end:g} s after cgroup.kill")
+
+
+def _remove(folder: Path) -> None:
+    if not wait_until(lambda: _removed(folder), LIMITS.end):
+        raise LabError(f"{folder} cannot be removed: a process is left in it")
+
+
+def _members(folder: Path) -> list[int]:
+    try:
+        return [int(pid) for pid in (folder / "cgroup.procs").read_text().split()]
+    except FileNotFoundError:
+        return []
 
 
 def mirrors(slot: Slot) -> list[Path]:

@@ -8,13 +8,19 @@ from tests.lab.network import network_down
 from tests.lab.slot import Slot
 
 
-def erase(slot: Slot) -> None:
-    """End and remove everything of one slot, its record last; nothing there is no error."""
+def erase(slot: Slot, scratch: Path | None = None) -> None:
+    """End and remove everything of one slot, its record last; nothing there is no error.
+
+    ``scratch``: the folder its record names, when there is a record.
+    """
+    cgroup.end_companions(slot)
     cgroup.end_all(slot)
     disk.disk_down(slot)
     network_down(slot)
     for folder in slot.propagate_folders:
         shutil.rmtree(folder, ignore_errors=True)
+    if scratch is not None:
+        disk.remove_folder(scratch)
     disk.remove_folder(slot.folder)
 
 
@@ -25,6 +31,7 @@ def traces(slot: Slot) -> list[str]:
         slot.folder,
         *cgroup.mirrors(slot),
         slot.cgroup,
+        slot.companions,
         slot.namespace,
         interface,
         *slot.propagate_folders,

@@ -124,6 +124,26 @@ class LabHost:
         """The command of this machine that runs ``argv`` inside, for a caller's own Popen."""
         return container.enter(self.record.slot, list(argv), user=user, env=dict(env or {}))
 
+    def beside(self, argv: Sequence[str]) -> list[str]:
+        """The command that runs ``argv`` on this machine so that it ends with the host, whoever is killed.
+
+        A reset or reboot of the host leaves it alone.
+        """
+        companions = self.record.slot.companions
+        companions.mkdir(exist_ok=True)
+        return ["sh", "-c", container.ENTER, str(companions / "cgroup.procs"), *argv]
+
+    @property
+    def scratch(self) -> Path:
+        """A folder of this machine that is removed with the host; another user may pass through it."""
+        folder = self.record.scratch
+        if folder is None:
+            raise LabError(f"{self.name} was made by an older lab: 'down' it and begin anew")
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700)
+            folder.chmod(0o711)
+        return folder
+
     def shell(self, user: str | None = None) -> int:
         """A login shell on this terminal; returns its status."""
         env = {"TERM": os.environ.get("TERM", "dumb")}
@@ -167,7 +187,7 @@ class LabHost:
         with self._registry.locked():
             standing = self._registry.read(self.record.slot)
             if standing is not None and standing.created == self.record.created:
-                erase(self.record.slot)
+                erase(self.record.slot, self.record.scratch)
 
     def _boot(self) -> None:
         disk_up(self.record)

@@ -30,7 +30,7 @@ def reclaim(registry: Registry | None = None) -> Reclaimed:
             if record is not None and record.owner_lives:
                 living.append(record.name)
             elif record is not None or traces(slot):
-                erase(slot)
+                erase(slot, record.scratch if record is not None else None)
                 removed.append(record.name if record is not None else slot.machine)
         remove_stale_policy()
     remove_abandoned_builds()

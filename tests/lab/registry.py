@@ -9,6 +9,8 @@
 import dataclasses
 import fcntl
 import json
+import re
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,8 @@ from tests.lab.slot import SLOTS, Slot
 REGISTRY_ROOT = Path("/run/pharos-lab")
 NAMES = ("icarus-hpc", "daedalus-hpc", "ariadne-hpc", "minos-hpc", "talos-hpc", "perdix-hpc", "phaedra-hpc")
 SCHEMA = 1
+# Short, and where another user may pass: PostgreSQL keeps a socket there and does not run as root.
+SCRATCH = "/tmp/pharos-lab-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,8 @@ class HostRecord:
     tree: Path
     binds: tuple[str, ...]
     created: float
+    scratch: Path | None
+    """This machine's folder for whatever goes with the host; made when first asked for."""
 
     @property
     def owner_lives(self) -> bool:
@@ -112,7 +118,7 @@ class Registry:
             )
         used = addresses_here()
         for slot in self.slots():
-            if slot.folder.exists() or slot.cgroup.exists() or slot.namespace.exists():
+            if any(path.exists() for path in (slot.folder, slot.cgroup, slot.companions, slot.namespace)):
                 continue
             if slot.host_side_addr in used:
                 continue
@@ -125,6 +131,7 @@ class Registry:
                 tree=tree,
                 binds=binds,
                 created=time.time(),
+                scratch=Path(f"{SCRATCH}{slot.index}-{secrets.token_hex(4)}"),
             )
             slot.folder.mkdir(mode=0o700)
             self.save(record)
@@ -157,6 +164,14 @@ def _free_name(taken: set[str], slot: Slot) -> str:
     return next((name for name in NAMES if name not in taken), f"host{slot.index}-hpc")
 
 
+def _scratch(stored: str | None) -> Path | None:
+    if stored is None:
+        return None
+    if not re.fullmatch(SCRATCH + r"[0-9]+-[0-9a-f]{8}", stored):
+        raise ValueError(f"scratch {stored!r} is no folder of ours")
+    return Path(stored)
+
+
 def _encode(record: HostRecord) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -167,6 +182,7 @@ def _encode(record: HostRecord) -> dict[str, Any]:
         "tree": str(record.tree),
         "binds": list(record.binds),
         "created": record.created,
+        "scratch": str(record.scratch) if record.scratch else None,
     }
 
 
@@ -182,4 +198,5 @@ def _decode(slot: Slot, stored: dict[str, Any]) -> HostRecord:
         tree=Path(stored["tree"]),
         binds=tuple(stored["binds"]),
         created=stored["created"],
+        scratch=_scratch(stored.get("scratch")),
     )

@@ -54,6 +54,11 @@ class Slot:
         return cgroup_root() / self.machine
 
     @property
+    def companions(self) -> Path:
+        """Cgroup of this machine's processes that belong to the host: the platform beside it."""
+        return cgroup_root() / f"{self.machine}-beside"
+
+    @property
     def namespace(self) -> Path:
         """Where ip-netns(8) keeps the network namespace."""
         return Path("/run/netns") / self.machine

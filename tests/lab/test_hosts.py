@@ -13,7 +13,7 @@ from tests.lab.errors import CommandFailedError
 from tests.lab.fixtures import HostMaker
 from tests.lab.handoff import CREDENTIALS, hand_off
 from tests.lab.host import LabHost
-from tests.lab.processes import run, wait_until
+from tests.lab.processes import identify, run, wait_until
 from tests.lab.reclaim import reclaim
 from tests.lab.registry import Registry
 from tests.lab.tree import HostTree
@@ -21,8 +21,9 @@ from tests.lab.tree import HostTree
 pytestmark = pytest.mark.lab
 
 OWNER = (
-    "import sys, time; from tests.lab import LabHost; host = LabHost.up();"
-    "print(host.name, flush=True); time.sleep(600)"
+    "import subprocess, time; from tests.lab import LabHost; host = LabHost.up();"
+    "(host.scratch / 'mark').write_text('1'); beside = subprocess.Popen(host.beside(['sleep', '601']));"
+    "print(host.name, beside.pid, flush=True); time.sleep(600)"
 )
 
 
@@ -104,6 +105,18 @@ def test_a_reboot_from_inside_comes_back(lab_host: LabHost) -> None:
     assert lab_host.exec(["stat", "-c", "%z", "/proc/1"]).stdout != before
 
 
+def test_what_runs_beside_a_host_outlives_its_reset_and_ends_with_it(new_lab_host: HostMaker) -> None:
+    host = new_lab_host()
+    with subprocess.Popen(host.beside(["sleep", "602"])) as beside:
+        folder = host.scratch
+        host.reset()
+        assert beside.poll() is None
+        assert folder.is_dir()
+        host.kill()
+        assert beside.wait(10) == -signal.SIGTERM, "it was not asked politely"
+    assert not folder.exists()
+
+
 def test_two_hosts_at_once_share_nothing(new_lab_host: HostMaker) -> None:
     one, two = new_lab_host(), new_lab_host()
     one.put("/root/mark", b"1")
@@ -131,15 +144,20 @@ def test_reclaim_after_sigkill_of_the_owner_spares_the_living(
     living = new_lab_host()
     with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
-        name = owner.stdout.readline().strip()
-        slot = Registry().find(name).slot
+        name, beside = owner.stdout.readline().split()
+        record = Registry().find(name)
+        assert record.scratch is not None
+        assert (record.scratch / "mark").exists()
+        assert identify(int(beside)) is not None
         assert name not in reclaim().removed
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
         done = reclaim()
     assert name in done.removed
     assert living.name in done.living
-    assert traces(slot) == []
+    assert traces(record.slot) == []
+    assert identify(int(beside)) is None, "what ran beside the host still runs"
+    assert not record.scratch.exists()
     assert living.exec(["id", "-u", "alice"]).stdout == "5000001\n"
 
 

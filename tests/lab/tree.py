@@ -112,7 +112,7 @@ def _build(tree: HostTree) -> None:
         raise LabError(f"the host tree could not be built: {error}") from error
     finally:
         with registry.locked():
-            erase(record.slot)
+            erase(record.slot, record.scratch)
         disk.remove_folder(building.folder)
 
 
