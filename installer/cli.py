@@ -182,9 +182,10 @@ def activate_command(ports: Ports, /, components: str, evidence: str, **options:
     chosen = _options(options)
 
     def work(host: Host, site: Site) -> Outcome:
+        names = _components(components)
         request = ActivateRequest(
             release=_release(host, ports, release),
-            components=_components(components),
+            components=names,
             evidence=host.paths.at(str(Path(evidence).absolute())),
             operation=str(uuid.uuid4()),
             retry_bad=retry_bad,

@@ -65,7 +65,7 @@ class TextSink:
         if event.kind == "result":
             if event.fields.get("ok", True):
                 _line(self._results, event.text)
-        elif not self._quiet or event.kind in _QUIET:
+        elif event.kind != "plan" and (not self._quiet or event.kind in _QUIET):
             prefix = {"warning": "warning: ", "refusal": "refused: "}.get(event.kind, "")
             _line(self._progress, prefix + event.text)
 

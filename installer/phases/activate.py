@@ -26,6 +26,7 @@ from installer.host.observe import observe_component, reported_status
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site, read_evidence
 from installer.phases.guards import (
+    refuse_masked,
     refuse_mismatch,
     refuse_unfinished,
     refuse_unreadable_component_journal,
@@ -167,6 +168,7 @@ def _targets(
     for name in request.components:
         unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
+        refuse_masked(unit, prior)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
             raise refuse_edited(unit)
         if prior.record is not None and not prior.enabled:

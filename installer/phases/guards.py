@@ -2,8 +2,8 @@
 can be read.
 """
 
-from installer.domain.activation import ComponentIntent, linked_release
-from installer.domain.refusal import UNFINISHED_JOURNAL, Refusal
+from installer.domain.activation import ComponentIntent, ComponentState, linked_release
+from installer.domain.refusal import PREFLIGHT_REFUSED, UNFINISHED_JOURNAL, Refusal
 from installer.domain.releases import refuse_unreadable_journal
 from installer.host.component_journal import journal_schema
 from installer.host.context import Host
@@ -42,6 +42,20 @@ def refuse_mismatch(intent: ComponentIntent) -> None:
             remedy="A journal was lost, or another hand moved the link. If the link is right run"
             " `pharos-installer recover --adopt-links`, else put the link back.",
             exit_code=UNFINISHED_JOURNAL,
+        )
+
+
+def refuse_masked(unit: str, prior: ComponentState) -> None:
+    """Raise ``unit_masked`` (exit 3) for a unit an administrator forbade: it could not be started, nor
+    restored.
+    """
+    if prior.masked:
+        raise Refusal(
+            "unit_masked",
+            found=f"{unit} is masked",
+            wanted="a unit that may be started",
+            remedy=f"An administrator masked it. systemctl unmask {unit}, if that is wanted.",
+            exit_code=PREFLIGHT_REFUSED,
         )
 
 

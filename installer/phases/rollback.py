@@ -3,18 +3,24 @@
 from dataclasses import dataclass
 
 from installer.bootstrap.lock import hold
-from installer.domain.activation import ComponentState, Operation, linked_release
+from installer.domain.activation import Operation, linked_release
 from installer.domain.plan import ComponentTarget, describe, switch_plan
 from installer.domain.refusal import USAGE, Refusal
 from installer.domain.releases import rollback_target
 from installer.domain.state import State
 from installer.domain.times import format_time
 from installer.host.context import Host
+from installer.host.files import read_link
 from installer.host.observe import observe_component
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
 from installer.phases.activate import make_target
-from installer.phases.guards import refuse_mismatch, refuse_unfinished, refuse_unreadable_component_journal
+from installer.phases.guards import (
+    refuse_masked,
+    refuse_mismatch,
+    refuse_unfinished,
+    refuse_unreadable_component_journal,
+)
 from installer.phases.outcome import Outcome, announce
 from installer.phases.rendering import refuse_edited, unit_edited
 from installer.steps.switch import run_switch
@@ -74,8 +80,7 @@ def _targets(
     """Every component's target, all refusals raised before the first stop."""
     targets: list[ComponentTarget] = []
     for name in request.components:
-        record = state.components.get(name)
-        if record is None:
+        if name not in state.components:
             raise Refusal(
                 "rollback_nothing",
                 found=f"component {name} was never active here",
@@ -83,9 +88,10 @@ def _targets(
                 remedy="Use `activate` for a first activation.",
                 exit_code=USAGE,
             )
-        unit = host.releases.manifest_of(record.release).component(name).unit
+        installed = _wanted(host, name, request, verify=verify)
+        unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
-        installed = _wanted(host, name, prior, request, verify=verify)
+        refuse_masked(unit, prior)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
             raise refuse_edited(unit)
         target = make_target(host, site, installed, name=name, prior=prior, operation=request.operation)
@@ -96,14 +102,13 @@ def _targets(
     return tuple(targets)
 
 
-def _wanted(
-    host: Host, name: str, prior: ComponentState, request: RollbackRequest, *, verify: bool
-) -> InstalledRelease:
+def _wanted(host: Host, name: str, request: RollbackRequest, *, verify: bool) -> InstalledRelease:
+    """The release to go back to; the current one need not even be readable."""
     release = rollback_target(
         host.releases.sealed(),
         component=name,
         asked=request.to,
-        current=linked_release(prior.current, name),
-        previous=linked_release(prior.previous, name),
+        current=linked_release(read_link(host.paths.link(name, "current")), name),
+        previous=linked_release(read_link(host.paths.link(name, "previous")), name),
     )
     return host.releases.verified(release) if verify else host.releases.manifest_of(release)

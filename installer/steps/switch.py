@@ -26,6 +26,7 @@ from installer.domain.recovery import is_prior, recovery_plan
 from installer.domain.refusal import ACTIVATION_UNDONE, INSTALL_FAILED, RESTORE_INCOMPLETE, Refusal
 from installer.domain.state import BadRelease
 from installer.domain.times import format_time
+from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.observe import observe_component
 from installer.host.signals import InterruptedRunError
@@ -62,6 +63,7 @@ def run_switch(host: Host, operation: Operation, actions: tuple[Action, ...]) ->
             close(host, operation)
     except BaseException as error:
         with host.signals.shielded():
+            _tell_last_words(host, operation, error)
             problems = restore(host, operation, reason=str(error) or type(error).__name__)
             _remember_bad(host, operation, error)
         if problems:
@@ -212,6 +214,21 @@ def _remember_bad(host: Host, operation: Operation, error: BaseException) -> Non
         host.state.write(host.state.read().with_bad(entry))
     except (OSError, Refusal) as failure:
         host.report.say("warning", f"could not remember that {release} is bad: {failure}")
+
+
+def _tell_last_words(host: Host, operation: Operation, error: BaseException) -> None:
+    """What an unhealthy component wrote last, before it is stopped: the reason is usually there."""
+    if not (isinstance(error, StepError) and error.unhealthy):
+        return
+    units = [intent.unit for intent in operation.components if error.step == f"health:{intent.name}"]
+    for unit in units:
+        argv = ["journalctl", "--unit", unit, "--lines", "10", "--no-pager", "--output", "cat"]
+        try:
+            said = host.run(argv, timeout=host.limits.command_seconds).stdout
+        except CommandError:
+            continue
+        for line in said.splitlines():
+            host.report.say("notice", f"{unit}: {line}", unit=unit)
 
 
 def _failed(operation: Operation, error: Exception) -> Refusal:

@@ -114,6 +114,8 @@ class FakeHost:
             return self._host_file(program)
         if program == "systemd-analyze":
             return Completed(code=0, stdout="", stderr="")
+        if program == "journalctl":
+            return _ok("last words\n")
         if program == "sudo":
             raise CommandError("sudo: No such file or directory")
         # The test's own user: the folders of a test are not another user's to enter.

@@ -67,7 +67,7 @@ def test_row_29_h19_b18_b21_an_unhealthy_release_is_taken_back_whole(
     bad = rig.release("0.2.0", behaviour=behaviour)
     before = rig.snapshot()
     result = rig.activate(bad)
-    assert result.code == 7, result
+    assert result.code == 7 and f"{UNIT}: last words" in result.stderr, result
     rig.clock.sleep(1)
     assert rig.snapshot() == before and rig.status()["agrees"] is True
     assert not rig.paths.journal.exists()
