@@ -14,7 +14,7 @@ from site_bundle.directory.connection import DirectoryLimits, LdapiConnection
 from site_bundle.directory.errors import DirectoryRefusedError, DirectoryUnavailableError, WrongIdentityError
 from site_bundle.directory.names import escape_filter_value
 from site_bundle.ssh_access.adapters.ldap_people import LdapPeople, PeopleLimits
-from site_bundle.ssh_access.domain.target import Target, UidRange, Unreadable, match_target
+from site_bundle.ssh_access.domain.target import Entries, Target, UidRange, Unreadable, match_target
 from tests.simulators.site_api.history import Target as Saved
 from tests.site.keys import K1, K2, ed25519
 from tests.site.slapd import IDENTITY, PEOPLE, PROBE, STAFF, SUFFIX, Slapd
@@ -225,7 +225,7 @@ def test_entry_that_hides_what_decides_is_unreadable(
     slapd.set_access(f"to attrs={attribute} by * search", "to * by * read")
     slapd.start()
     entries = people.find([alice])
-    assert match_target(alice, entries, UidRange(5000000, 5499999)) == Unreadable()
+    assert match_target(alice, Entries(entries), UidRange(5000000, 5499999)) == Unreadable()
 
 
 def test_searches_grow_with_chunks_not_with_keys(slapd: Slapd, connection: LdapiConnection) -> None:
@@ -237,7 +237,7 @@ def test_searches_grow_with_chunks_not_with_keys(slapd: Slapd, connection: Ldapi
                 f"uid=p{number},{PEOPLE}", ["inetOrgPerson", "posixAccount", "ldapPublicKey"], attributes
             )
     targets = [target(slapd.target(f"p{number}")) for number in range(60)]
-    people = LdapPeople(connection, base=PEOPLE, probe_entry=PROBE, limits=PeopleLimits(chunk_targets=20))
+    people = LdapPeople(connection, base=PEOPLE, probe_entry=PROBE, limits=PeopleLimits(chunk_terms=20))
     connection.ensure_bound()
     before = slapd.searches()
     assert len(people.find(targets)) == 60

@@ -1,7 +1,7 @@
 """The people's entries over one ldapi connection: set-based searches, proven absence, single-value changes.
 
-1. One search answers for a whole batch of targets: an OR over their entryUUIDs and names, in chunks below
-   the usual size limit. The number of searches grows with chunks, not with keys.
+1. One search answers for a whole batch of targets: an OR over their names, which sites index, and for those
+   not found an OR over their entryUUIDs. The number of searches grows with chunks, not with keys.
 2. A target nobody found is absent only if the base and the probe entry are readable in the same breath
    (B06).
 3. An entry that shows no entryUUID or uidNumber is passed on as such: unreadable, not another account (X1).
@@ -29,9 +29,9 @@ _PROBE_COMMENT = b" pharos-ssh-access-probe"
 
 @dataclass(frozen=True, slots=True)
 class PeopleLimits:
-    """Targets in one search: at most two entries each, well below slapd's default size limit of 500."""
+    """Terms in one search, each of one entry as a rule: well below slapd's default size limit of 500."""
 
-    chunk_targets: int = 100
+    chunk_terms: int = 200
 
 
 class LdapPeople:
@@ -53,17 +53,21 @@ class LdapPeople:
 
     def find(self, targets: Sequence[Target]) -> tuple[Entry, ...]:
         found: dict[str, Entry] = {}
-        size = self._limits.chunk_targets
-        for start in range(0, len(targets), size):
-            chunk = targets[start : start + size]
-            for raw in self._search(_filter(chunk)):
+        names = list(dict.fromkeys(target.username for target in targets))
+        self._collect([f"(uid={escape_filter_value(name)})" for name in names], found)
+        missing = _missing(targets, found)
+        self._collect([f"(entryUUID={target.entry_uuid})" for target in missing], found)
+        if _missing(missing, found):
+            self.prove_readable()
+        return tuple(found.values())
+
+    def _collect(self, terms: Sequence[str], found: dict[str, Entry]) -> None:
+        size = self._limits.chunk_terms
+        for start in range(0, len(terms), size):
+            for raw in self._search(f"(|{''.join(terms[start : start + size])})"):
                 entry = self._entry(raw)
                 if entry is not None:
                     found[entry.dn] = entry
-        seen = {entry.entry_uuid for entry in found.values()}
-        if any(target.entry_uuid not in seen for target in targets):
-            self.prove_readable()
-        return tuple(found.values())
 
     def add(self, dn: str, value: bytes) -> bool:
         return self._connection.add_value(dn, ATTRIBUTE, value)
@@ -141,11 +145,9 @@ class LdapPeople:
         )
 
 
-def _filter(targets: Sequence[Target]) -> str:
-    by_uuid = "".join(f"(entryUUID={target.entry_uuid})" for target in targets)
-    names = dict.fromkeys(target.username for target in targets)
-    by_name = "".join(f"(uid={escape_filter_value(name)})" for name in names)
-    return f"(|{by_uuid}{by_name})"
+def _missing(targets: Sequence[Target], found: dict[str, Entry]) -> list[Target]:
+    seen = {entry.entry_uuid for entry in found.values()}
+    return [target for target in targets if target.entry_uuid not in seen]
 
 
 def _uuid(raw: RawEntry) -> UUID | None:

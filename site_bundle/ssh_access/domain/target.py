@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -74,16 +75,27 @@ class Unreadable:
 Match = Matched | Absent | Mismatch | Unreadable
 
 
-def match_target(target: Target, entries: tuple[Entry, ...], uids: UidRange) -> Match:
-    """Which of `entries` the target is; they are a complete read of all with its entryUUID or name below
-    the base.
+class Entries:
+    """Entries by what identifies them, so that many targets are matched in one walk."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.by_uuid: dict[UUID | None, list[Entry]] = {}
+        self.by_name: dict[str, list[Entry]] = {}
+        for entry in entries:
+            self.by_uuid.setdefault(entry.entry_uuid, []).append(entry)
+            for name in dict.fromkeys(entry.usernames):
+                self.by_name.setdefault(name, []).append(entry)
+
+
+def match_target(target: Target, entries: Entries, uids: UidRange) -> Match:
+    """Which of `entries` the target is; they hold all with its entryUUID or its name below the base.
 
     A UID outside the Site's range is outside the base too: no member's account is there (I9).
     """
     if not uids.low <= target.uid_number <= uids.high:
         return Mismatch("target_outside_base")
-    same_uuid = [entry for entry in entries if entry.entry_uuid == target.entry_uuid]
-    same_name = [entry for entry in entries if target.username in entry.usernames]
+    same_uuid = entries.by_uuid.get(target.entry_uuid, [])
+    same_name = entries.by_name.get(target.username, [])
     if any(entry.entry_uuid is None for entry in same_name) or any(
         not entry.uid_numbers for entry in same_uuid
     ):

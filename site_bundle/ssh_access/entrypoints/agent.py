@@ -46,9 +46,10 @@ class AgentLimits:
 
     page_changes: int = 500
     wait_seconds: int = 50
-    batch_targets: int = 100
+    batch_targets: int = 200
     batch_results: int = 500
     reconcile_seconds: float = 60.0
+    reconcile_share: float = 0.05  # of the time at most, however large the directory is
     rights_seconds: float = 900.0
     least_poll_seconds: float = 1.0  # between two polls that brought nothing
     longest_sleep_seconds: float = 30.0
@@ -200,7 +201,9 @@ class Agent:
         reconcile = moment >= self._due.reconcile
         done = self._apply.run(policy=policy, now=self._now(), reconcile=reconcile)
         if reconcile:
-            self._due.reconcile = self._monotonic() + self._limits.reconcile_seconds
+            ended = self._monotonic()
+            pause = max(self._limits.reconcile_seconds, (ended - moment) / self._limits.reconcile_share)
+            self._due.reconcile = ended + pause
             self._telling.reconciled(self._now())
         return done.pending
 

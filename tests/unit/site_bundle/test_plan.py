@@ -15,6 +15,7 @@ from site_bundle.ssh_access.domain.public_key import parse_public_key
 from site_bundle.ssh_access.domain.stored_value import blobs_in
 from site_bundle.ssh_access.domain.target import (
     Absent,
+    Entries,
     Entry,
     Matched,
     Mismatch,
@@ -161,7 +162,7 @@ def test_only_the_exact_target(
     target: Target, entries: tuple[Entry, ...], match: object, present: str
 ) -> None:
     """Nothing is planned for any other entry, whatever it holds."""
-    assert match_target(target, entries, UIDS) == match
+    assert match_target(target, Entries(entries), UIDS) == match
     keys = (key(K1, target=target), key(K2, Act.ABSENT, target=target))
     held = tuple(replace(item, values=(K2.encode(),)) for item in entries)
     assert plan(keys, held, POLICY) == ()
@@ -174,7 +175,7 @@ def test_only_the_exact_target(
 @pytest.mark.parametrize("hidden", [{"entry_uuid": None}, {"uid_numbers": ()}])
 def test_unreadable_is_neither_there_nor_gone(hidden: dict[str, object]) -> None:
     entries = (entry(K1, **hidden),)
-    assert match_target(ALICE, entries, UIDS) == Unreadable()
+    assert match_target(ALICE, Entries(entries), UIDS) == Unreadable()
     for act in Act:
         keys = (key(K1, act),)
         assert plan(keys, entries, POLICY) == ()
@@ -184,7 +185,7 @@ def test_unreadable_is_neither_there_nor_gone(hidden: dict[str, object]) -> None
 
 
 def test_matched() -> None:
-    assert match_target(ALICE, (entry(K1),), UIDS) == Matched(entry(K1))
+    assert match_target(ALICE, Entries([entry(K1)]), UIDS) == Matched(entry(K1))
 
 
 def test_no_removal_while_another_history_answers() -> None:
