@@ -65,7 +65,11 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """Where and how to listen; ``threads`` = sites × pollers + 16 for the Site API (``site_api_threads``)."""
+    """Where and how to listen; ``threads`` = sites × pollers + 16 for the Site API (``site_api_threads``).
+
+    With several ``workers`` each counts for itself and ``/metrics`` shows the one that answers: run one
+    worker and more replicas where that matters.
+    """
 
     host: str
     port: int

@@ -249,6 +249,18 @@ def test_f04_a_second_death_is_unavailable_and_the_pool_recovers(notes: Database
     assert notes.run(add(1)) == 1
 
 
+def test_f04_a_rollback_on_a_dead_connection_hides_nothing(notes: Database, notes_url: str) -> None:
+    def fails(tx: Transaction) -> None:
+        add(1)(tx)
+        assert terminate(notes_url, "pharos") >= 1
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        notes.run(fails)
+    assert notes.run(add(2)) == 1
+    assert saved(notes) == [Note(2, "a")]
+
+
 def test_f08_a_pool_without_a_free_connection_is_busy_not_stuck(notes: Database) -> None:
     parked, leave = threading.Barrier(3), threading.Event()
 
