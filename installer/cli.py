@@ -23,11 +23,11 @@ from installer.host.site_inputs import Site
 from installer.phases.activate import ActivateRequest, activate, plan_activate
 from installer.phases.install import install, plan_install
 from installer.phases.outcome import Outcome
-from installer.phases.preflight import preflight
+from installer.phases.preflight import plan_preflight, preflight
 from installer.phases.recover import plan_recover, recover
 from installer.phases.rollback import RollbackRequest, plan_rollback, rollback
 from installer.phases.status import status
-from installer.phases.validate import validate
+from installer.phases.validate import plan_validate, validate
 from installer.running import run_phase
 
 HELP = """Puts a verified release of the site bundle on this host, in four phases, and can take it back.
@@ -112,11 +112,15 @@ def preflight_command(ports: Ports, /, **options: Any) -> int:
     Exit 3 when a check failed, 10 when this host can never run the release.
     """
 
+    chosen = _options(options)
+
     def work(host: Host, site: Site) -> Outcome:
+        if chosen.plan:
+            return plan_preflight(host, site)
         with opened(host.paths, site, offer_of(ports.environment)) as archive:
             return preflight(host, site, archive)
 
-    return run_phase(ports, "preflight", _options(options), work)
+    return run_phase(ports, "preflight", chosen, work)
 
 
 @cli.command("install")
@@ -152,11 +156,15 @@ def validate_command(ports: Ports, /, release: str | None, components: str | Non
     Starts nothing.
     """
 
+    chosen = _options(options)
+
     def work(host: Host, site: Site) -> Outcome:
         names = _components(components) if components else site.profile.components
+        if chosen.plan:
+            return plan_validate(host, site)
         return validate(host, site, _release(host, ports, release), names)
 
-    return run_phase(ports, "validate", _options(options), work)
+    return run_phase(ports, "validate", chosen, work)
 
 
 @cli.command("activate")

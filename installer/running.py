@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable
 
 from installer.composition import Ports, RunOptions, build_host, site_of
-from installer.domain.refusal import BUG, DONE, Refusal
+from installer.domain.refusal import BUG, DONE, INSTALL_FAILED, Refusal
 from installer.host.context import Host
 from installer.host.files import make_folder
 from installer.host.signals import InterruptedRunError
@@ -32,6 +32,8 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
             outcome = work(host, site)
     except Refusal as refusal:
         return _refused(host, refusal)
+    except OSError as error:
+        return _refused(host, _storage(error))
     except InterruptedRunError as interrupted:
         host.report.say("result", f"ended by {interrupted}", ok=False, exitCode=interrupted.exit_code)
         return interrupted.exit_code
@@ -56,6 +58,19 @@ def _site(host: Host, ports: Ports, options: RunOptions, phase: str) -> tuple[Ho
             raise
         host.report.say("warning", f"working without the site configuration: {refusal}")
         return host, None
+
+
+def _storage(error: OSError) -> Refusal:
+    """An operation on the host's files failed outside of any step; a step's own failure was restored and
+    told as such.
+    """
+    return Refusal(
+        "host_io_failed",
+        found=str(error),
+        wanted="to read and write the installer's own files",
+        remedy="Free space or mend the mount, then run the phase again; nothing was switched.",
+        exit_code=INSTALL_FAILED,
+    )
 
 
 def _refused(host: Host, refusal: Refusal) -> int:

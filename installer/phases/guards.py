@@ -19,7 +19,7 @@ def refuse_unfinished(host: Host) -> None:
     if journal.operation is None:
         host.journal.discard()
     elif journal.closed:
-        host.journal.archive(journal.operation.id)
+        _put_away(host, journal.operation.id)
     else:
         raise Refusal(
             "unfinished_journal",
@@ -28,6 +28,19 @@ def refuse_unfinished(host: Host) -> None:
             remedy="Run `pharos-installer recover`: it brings back the state from before that operation.",
             exit_code=UNFINISHED_JOURNAL,
         )
+
+
+def _put_away(host: Host, operation: str) -> None:
+    try:
+        host.journal.archive(operation)
+    except OSError as error:
+        raise Refusal(
+            "journal_not_archived",
+            found=f"the closed journal of {operation} cannot be moved to the history: {error}",
+            wanted="room for the next operation's journal",
+            remedy="Look at /var/lib/pharos-installer/history, then run the phase again; nothing was changed.",
+            exit_code=PREFLIGHT_REFUSED,
+        ) from error
 
 
 def refuse_mismatch(intent: ComponentIntent) -> None:

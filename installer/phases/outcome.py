@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from installer.domain.checks import Finding, Verdict, Waiver, judge, refusal_of
+from installer.domain.checks import CHECKS, Finding, Verdict, judge, refusal_of
 from installer.domain.profile import Profile
 from installer.host.context import Host
 
@@ -46,6 +46,19 @@ def tell(host: Host, finding: Finding) -> None:
     )
 
 
+def plan_checks(host: Host, profile: Profile, phase: str, needed: tuple[str, ...]) -> Outcome:
+    """The checks whose ids start with one of ``needed``, as a plan."""
+    announce(host, f"{phase} (plan)", profile)
+    lines = [
+        f"check {spec.id}: {spec.title}{'' if spec.waivable else ' (never waivable)'}"
+        for spec in CHECKS.values()
+        if spec.id.startswith(needed)
+    ]
+    for line in lines:
+        host.report.say("plan", line)
+    return Outcome(text="\n".join([f"{phase} would:", *lines]), fields={"plan": lines})
+
+
 def counts(verdict: Verdict) -> dict[str, object]:
     """How many findings of each status, for the result."""
     statuses = [finding.status for finding in verdict.findings]
@@ -66,6 +79,3 @@ def announce(host: Host, phase: str, profile: Profile) -> None:
         host.report.say(
             "warning", f"waiver of {waiver.check} until {waiver.until} by {waiver.by}: {waiver.reason}"
         )
-
-
-__all__ = ["Outcome", "Waiver", "announce", "counts", "settle", "tell"]

@@ -5,7 +5,24 @@ from installer.host.context import Host
 from installer.host.site_inputs import Site
 from installer.phases.checks_host import host_findings, identity_findings
 from installer.phases.checks_site import credential_findings, site_api_findings, socket_finding, sssd_finding
-from installer.phases.outcome import Outcome, announce, counts, settle
+from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
+
+_NEEDED = (
+    "host.",
+    "python.",
+    "release.profile",
+    "disk.",
+    "identity.",
+    "credentials.",
+    "site-api.",
+    "ldap.socket",
+    "sssd.",
+)
+
+
+def plan_preflight(host: Host, site: Site) -> Outcome:
+    """Which checks ``preflight`` would make; none is made."""
+    return plan_checks(host, site.profile, "preflight", _NEEDED)
 
 
 def preflight(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:

@@ -22,8 +22,15 @@ from installer.phases.checks_site import (
     socket_finding,
     sssd_finding,
 )
-from installer.phases.outcome import Outcome, announce, counts, settle
+from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
 from installer.phases.rendering import rendered_unit
+
+_NEEDED = ("release.sealed", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd.")
+
+
+def plan_validate(host: Host, site: Site) -> Outcome:
+    """Which checks ``validate`` would make; none is made, and the probe entry is not touched."""
+    return plan_checks(host, site.profile, "validate", _NEEDED)
 
 
 def validate(host: Host, site: Site, release: str, components: tuple[str, ...]) -> Outcome:

@@ -169,8 +169,11 @@ def test_b37_a_history_that_cannot_be_written_rolls_nothing_back(rig: Rig) -> No
     result = rig.activate(release)
     assert result.code == 0 and "stays where it is" in result.stderr
     assert rig.status()["agrees"] is True
+    newer = rig.release("0.2.0")
+    blocked = rig.activate(newer)
+    assert blocked.code == 3 and "journal_not_archived" in blocked.stderr
     rig.paths.history.unlink()
-    assert rig.activate(rig.release("0.2.0")).code == 0
+    assert rig.activate(newer).code == 0
 
 
 def test_i12_every_contract_the_component_needs_is_asked_for(rig: Rig) -> None:

@@ -169,3 +169,37 @@ def test_status_names_wanted_linked_running_healthy(rig: Rig, active: str) -> No
         assert word in text
     rig.fake.behaviours[active] = Behaviour(status_code=3)
     assert "NOT AS WANTED" in rig.run("status").stdout and "exits 3" in rig.run("status").stdout
+
+
+@pytest.mark.parametrize("phase", ["preflight", "validate"])
+def test_a_plan_of_checks_makes_none(rig: Rig, phase: str) -> None:
+    before = sorted(rig.root.rglob("*"))
+    result = rig.run(phase, "--plan")
+    assert result.code == 0 and "check ldap.socket" in result.stdout and "never waivable" in result.stdout
+    assert sorted(rig.root.rglob("*")) == before and rig.fake.calls == []
+
+
+def test_row_11_a_read_only_memory_is_host_io_failed_with_nothing_switched(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_arguments: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    release = rig.release("0.1.0")
+    monkeypatch.setattr("installer.host.state_file.write_file", read_only)
+    result = rig.activate(release)
+    assert result.code == 6 and "host_io_failed" in result.stderr and rig.link() is None
+
+
+def test_row_9_a_journal_that_cannot_be_written_changes_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object, **_more: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    release = rig.release("0.1.0")
+    monkeypatch.setattr("installer.host.journal_file.JournalFile._append", full)
+    result = rig.activate(release)
+    assert result.code == 6 and "journal_unwritable" in result.stderr
+    assert rig.link() is None and not rig.paths.journal.exists()
+    monkeypatch.undo()
