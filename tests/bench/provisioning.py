@@ -37,7 +37,6 @@ from central.provisioning.domain.ids import WaldurInstance
 from central.provisioning.domain.observation import Site
 from tests.bench.measure import Result, interleaved
 
-CONTEXT = "central.provisioning"
 ROLE = "pharos_resource_provisioning"
 SITES = ("slurm", "k8s")
 KEYS = {Site(site): (f"{site}-{'k' * 40}",) for site in SITES}
@@ -74,16 +73,9 @@ def running() -> Iterator[Running]:
     options = {"shared_buffers": "512MB", "max_wal_size": "4GB"}
     try:
         with EmbeddedPostgres(folder / "pg", options=options) as urls:
-            with psycopg.connect(urls.admin, autocommit=True) as connection:
-                connection.execute(
-                    f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN NOINHERIT; "
-                    "EXCEPTION WHEN duplicate_object THEN END $$"
-                )
-            migrate(urls.admin, tuple(dict.fromkeys((*CONTEXTS, CONTEXT))))
+            migrate(urls.admin, CONTEXTS)
             password = secrets.token_urlsafe(16)
             set_role_password(urls.admin, ROLE, password)
-            with psycopg.connect(urls.admin, autocommit=True) as connection:
-                connection.execute(f"GRANT CONNECT ON DATABASE postgres TO {ROLE}")
             port = _free_port()
             server = _SPAWN.Process(target=_serve, args=(urls.url(ROLE, password, "postgres"), port))
             server.start()

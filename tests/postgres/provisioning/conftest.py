@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,7 +13,6 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from central.kernel.database import Database, DatabaseOptions
-from central.kernel.migrations import set_role_password
 from central.processes.provisioning_intake import Intake, build_app
 from central.provisioning.domain.ids import WaldurInstance
 from central.provisioning.domain.observation import ProviderProjectRef, Site
@@ -126,24 +124,10 @@ def told(outcomes: list[dict[str, Any]]) -> list[tuple[str, int | None]]:
     return [(outcome["outcome"], outcome["revision"]) for outcome in outcomes]
 
 
-@pytest.fixture(scope="session")
-def provisioning_template(pg_server: PgServer) -> str:
-    """A database with the kernel's schema and this context's."""
-    exists = f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN NOINHERIT; EXCEPTION WHEN duplicate_object THEN END $$"
-    pg_server.execute(exists)
-    name = pg_server.template("template_provisioning", ("central.provisioning",))
-    pg_server.execute(f"GRANT CONNECT ON DATABASE {name} TO {ROLE}")
-    pg_server.passwords[ROLE] = secrets.token_urlsafe(16)
-    set_role_password(pg_server.admin_url(), ROLE, pg_server.passwords[ROLE])
-    return name
-
-
 @pytest.fixture
-def name(pg_server: PgServer, provisioning_template: str, clone: Callable[[str], str]) -> str:
+def name(database_name: str) -> str:
     """A migrated database of this test alone."""
-    made = clone(provisioning_template)
-    pg_server.execute(f"GRANT CONNECT ON DATABASE {made} TO {ROLE}")
-    return made
+    return database_name
 
 
 @pytest.fixture

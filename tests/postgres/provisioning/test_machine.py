@@ -31,7 +31,7 @@ from central.kernel.errors import Unavailable
 from central.kernel.migrations import migrate
 from central.processes.provisioning_intake import Intake, build_app
 from central.provisioning.domain.observation import ProviderProjectRef, Site
-from tests.postgres.provisioning.conftest import INSTANCE, KEYS, ROLE, Agent, Clock, Projects
+from tests.postgres.provisioning.conftest import INSTANCE, KEYS, Agent, Clock, Projects
 from tests.unit.central.provisioning.machine import (
     NOW,
     AllocationMachine,
@@ -227,8 +227,6 @@ def elsewhere(folder: Path, bin_dir: Path) -> Iterator[HttpDriver]:
     """The intake over a server of its own."""
     with ExitStack() as stack:
         urls = stack.enter_context(EmbeddedPostgres(folder, bin_dir))
-        with psycopg.connect(urls.admin, autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE {ROLE} LOGIN NOINHERIT")
         migrate(urls.admin, ("central.provisioning",))
         database = stack.enter_context(Database(DatabaseOptions(urls.admin)))
         projects = Projects()
