@@ -36,7 +36,7 @@ def _put_away(host: Host, operation: str) -> None:
     except OSError as error:
         raise Refusal(
             "journal_not_archived",
-            found=f"the closed journal of {operation} cannot be moved to the history: {error}",
+            found=f"the closed journal cannot be moved to the history: {error}",
             wanted="room for the next operation's journal",
             remedy="Look at /var/lib/pharos-installer/history, then run the phase again; nothing was changed.",
             exit_code=PREFLIGHT_REFUSED,
