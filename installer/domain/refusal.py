@@ -15,7 +15,7 @@ UNFINISHED_JOURNAL: Final = 9
 UNSUPPORTED_HOST: Final = 10
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is not always an error
+class Refusal(Exception):
     """The installer says no, or could not; nothing was changed unless the code's text says so.
 
     ``code`` is stable and documented; ``exit_code`` is the process's answer when nobody catches it.

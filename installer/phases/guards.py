@@ -38,7 +38,7 @@ def _put_away(host: Host, operation: str) -> None:
             "journal_not_archived",
             found=f"the closed journal cannot be moved to the history: {error}",
             wanted="room for the next operation's journal",
-            remedy="Look at /var/lib/pharos-installer/history, then run the phase again; nothing was changed.",
+            remedy="Look at /var/lib/pharos-installer/history, then run it again; nothing was changed.",
             exit_code=PREFLIGHT_REFUSED,
         ) from error
 
