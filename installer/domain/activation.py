@@ -11,6 +11,7 @@ from installer.domain.files import FileText
 from installer.domain.refusal import VERIFICATION_FAILED, Refusal
 
 LinkName = Literal["current", "previous"]
+Phase = Literal["activate", "rollback"]
 LINK_PREFIX = "../../releases/"
 
 
@@ -78,7 +79,7 @@ class Operation:
     """An activation or rollback, as its first journal record holds it."""
 
     id: str
-    phase: Literal["activate", "rollback"]
+    phase: Phase
     at: str
     components: tuple[ComponentIntent, ...]
 

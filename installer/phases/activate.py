@@ -9,7 +9,6 @@ from installer.bootstrap.lock import hold
 from installer.domain.activation import (
     ComponentIntent,
     ComponentState,
-    Operation,
     SuccessRecord,
     link_target,
     linked_release,
@@ -34,7 +33,7 @@ from installer.phases.guards import (
 from installer.phases.outcome import Outcome, announce, counts, settle
 from installer.phases.rendering import refuse_edited, rendered_files, unit_edited
 from installer.phases.validate import component_findings
-from installer.steps.switch import run_switch
+from installer.steps.switch import switch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +87,7 @@ def activate(host: Host, site: Site, request: ActivateRequest) -> Outcome:
             text = f"no change: release {installed.id} is active for {', '.join(request.components)}"
             return Outcome(text=text, fields={"release": installed.id})
         host.state.write(state)
-        operation = Operation(
-            id=request.operation,
-            phase="activate",
-            at=format_time(host.clock.now()),
-            components=tuple(target.intent for target in targets),
-        )
-        run_switch(host, operation, switch_plan(targets))
+        operation = switch(host, "activate", request.operation, targets)
     return Outcome(
         text=f"release {installed.id} is active and healthy: {', '.join(request.components)}",
         changed=True,

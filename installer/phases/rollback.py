@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 from installer.bootstrap.lock import hold
-from installer.domain.activation import Operation, linked_release
+from installer.domain.activation import linked_release
 from installer.domain.plan import ComponentTarget, describe, switch_plan
 from installer.domain.refusal import USAGE, Refusal
 from installer.domain.releases import rollback_target
 from installer.domain.state import State
-from installer.domain.times import format_time
 from installer.host.context import Host
 from installer.host.files import read_link
 from installer.host.observe import observe_component
@@ -23,7 +22,7 @@ from installer.phases.guards import (
 )
 from installer.phases.outcome import Outcome, announce
 from installer.phases.rendering import refuse_edited, unit_edited
-from installer.steps.switch import run_switch
+from installer.steps.switch import switch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +55,7 @@ def rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
             host.report.say("warning", said)
         targets = _targets(host, site, state, request, verify=True)
         host.state.write(state)
-        operation = Operation(
-            id=request.operation,
-            phase="rollback",
-            at=format_time(host.clock.now()),
-            components=tuple(target.intent for target in targets),
-        )
-        run_switch(host, operation, switch_plan(targets))
+        operation = switch(host, "rollback", request.operation, targets)
     names = ", ".join(f"{target.intent.name} to {target.intent.release}" for target in targets)
     return Outcome(
         text=f"rolled back and healthy: {names}; application data is as it was",

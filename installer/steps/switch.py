@@ -8,10 +8,11 @@
 """
 
 from installer.bootstrap.checkpoint import Checkpoint
-from installer.domain.activation import ComponentState, Operation
+from installer.domain.activation import ComponentState, Operation, Phase
 from installer.domain.journal import Journal
 from installer.domain.plan import (
     Action,
+    ComponentTarget,
     PlaceFile,
     Record,
     ReloadUnits,
@@ -21,6 +22,7 @@ from installer.domain.plan import (
     command,
     describe,
     step_id,
+    switch_plan,
 )
 from installer.domain.recovery import is_prior, recovery_plan
 from installer.domain.refusal import ACTIVATION_UNDONE, INSTALL_FAILED, RESTORE_INCOMPLETE, Refusal
@@ -29,7 +31,6 @@ from installer.domain.times import format_time
 from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.observe import observe_component
-from installer.host.signals import InterruptedRunError
 from installer.steps.perform import StepError, perform
 
 _GROUPS: tuple[tuple[type[object], str], ...] = (
@@ -40,6 +41,18 @@ _GROUPS: tuple[tuple[type[object], str], ...] = (
     (StartUnit, "after-start"),
     (Record, "after-record"),
 )
+
+
+def switch(host: Host, phase: Phase, operation: str, targets: tuple[ComponentTarget, ...]) -> Operation:
+    """Run the whole switch to ``targets`` as the operation of that id; see ``run_switch``."""
+    intent = Operation(
+        id=operation,
+        phase=phase,
+        at=format_time(host.clock.now()),
+        components=tuple(target.intent for target in targets),
+    )
+    run_switch(host, intent, switch_plan(targets))
+    return intent
 
 
 def run_switch(host: Host, operation: Operation, actions: tuple[Action, ...]) -> None:
@@ -240,13 +253,3 @@ def _failed(operation: Operation, error: Exception) -> Refusal:
         f" (journalctl -u {', '.join(intent.unit for intent in operation.components)}).",
         exit_code=ACTIVATION_UNDONE,
     )
-
-
-__all__ = [
-    "InterruptedRunError",
-    "observe_operation",
-    "restore",
-    "restore_incomplete",
-    "resume",
-    "run_switch",
-]
