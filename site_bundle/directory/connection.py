@@ -6,8 +6,6 @@ its uid.
 3. A change adds or deletes one value of one attribute (B02, B17). Values are bytes, in and out (B16).
 4. A referral, a cut answer or a dead server is DirectoryUnavailableError, never "no entries" (B05, B07,
    B09).
-
-ldap3 is imported on the first bind: it costs 79 ms and 15 MB that `--version` and `status` do not need.
 """
 
 from __future__ import annotations
@@ -155,11 +153,8 @@ class LdapiConnection:
             raise
 
     def _bind(self) -> Any:
-        with warnings.catch_warnings():
-            # ldap3 2.9.1 reads two old names of pyasn1 while it is imported.
-            warnings.filterwarnings("ignore", "(tagMap|typeMap) is deprecated", DeprecationWarning)
-            import ldap3
-            from ldap3.core.exceptions import LDAPException
+        ldap3 = load_ldap3()
+        from ldap3.core.exceptions import LDAPException
 
         server = ldap3.Server(
             ldapi_url(self._socket_path), get_info=ldap3.NONE, connect_timeout=self._limits.connect_seconds
@@ -212,6 +207,15 @@ class LdapiConnection:
                 wanted=f"dn:{self._identity}",
                 remedy="map the uid of pharos-ssh-access to that entry (olcAuthzRegexp), or run as that user",
             )
+
+
+def load_ldap3() -> Any:
+    """ldap3, imported on first use: 79 ms and 15 MB that `--version` and `status` do not need."""
+    with warnings.catch_warnings():
+        # ldap3 2.9.1 reads two old names of pyasn1 while it is imported.
+        warnings.filterwarnings("ignore", "(tagMap|typeMap) is deprecated", DeprecationWarning)
+        import ldap3
+    return ldap3
 
 
 def _who_am_i(connection: Any) -> str:

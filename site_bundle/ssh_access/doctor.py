@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
+from site_bundle.directory.connection import load_ldap3
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError, SiteError, UnavailableError
 from site_bundle.kernel.identity import become_component
@@ -14,7 +16,7 @@ from site_bundle.kernel.stop import Stop
 from site_bundle.kernel.strict_json import MalformedJsonError
 from site_bundle.ssh_access.adapters.acceptance_file import put_request
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
-from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal
+from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal, statements
 from site_bundle.ssh_access.adapters.status_files import process_check, read_status
 from site_bundle.ssh_access.application.accept_feed import AcceptFeed
 from site_bundle.ssh_access.application.check_self import CheckSelf
@@ -23,10 +25,13 @@ from site_bundle.ssh_access.compose import JOURNAL_NAME, ldapi, people_of, site_
 from site_bundle.ssh_access.settings import TOKEN, AgentSettings, agent_settings
 
 
-def run_doctor(environment: Mapping[str, str], *, user: str, token_file: str) -> tuple[Check, ...]:
+def run_doctor(
+    environment: Mapping[str, str], *, user: str, token_files: Sequence[Path]
+) -> tuple[Check, ...]:
     """All checks, made as the component's user: as root slapd would see another identity."""
     if not environment.get(TOKEN) and not environment.get(TOKEN + "_FILE"):
-        environment = {**environment, TOKEN + "_FILE": token_file}
+        existing = [path for path in token_files if path.exists()]
+        environment = {**environment, TOKEN + "_FILE": str((existing or token_files)[0])}
     try:
         settings = agent_settings(environment)
     except SettingsError as error:
@@ -35,6 +40,7 @@ def run_doctor(environment: Mapping[str, str], *, user: str, token_file: str) ->
     if isinstance(token, Check):
         return (token,)
     settings = replace(settings, credential=token)
+    load_ldap3()  # once root is given up, the interpreter's files need not be readable
     become_component(user, settings.state_directory)
     connection = ldapi(settings)
     api = site_api(settings, Stop())
@@ -86,6 +92,7 @@ def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
     settings = agent_settings(
         {TOKEN: "unused", **environment} if not environment.get(TOKEN + "_FILE") else environment
     )
+    statements()
     become_component(user, settings.state_directory)
     try:
         journal = open_key_journal(settings.state_directory / JOURNAL_NAME)

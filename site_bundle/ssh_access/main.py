@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 USER = "pharos-ssh-access"
 ENV_FILE = Path("/etc/pharos-hpc/ssh-access.env")
-TOKEN_FILE = "/etc/pharos-hpc/credentials/ssh-access/site-api-token"  # noqa: S105 - a path
+# What the running unit has, then what it would be given.
+TOKEN_FILES = (
+    Path("/run/credentials/pharos-ssh-access.service/site-api-token"),
+    Path("/etc/pharos-hpc/credentials/ssh-access/site-api-token"),
+)
 HEALTHY, BUG, USAGE, UNHEALTHY, NOT_RUNNING = 0, 1, 2, 3, 4
 
 _EPILOG = """exit codes: 0 healthy, 1 bug, 2 usage or settings, 3 unhealthy or a check failed, 4 not running
@@ -166,7 +170,7 @@ def _doctor(chosen: argparse.Namespace) -> int:
     from site_bundle.ssh_access.application.health import Status, worst
     from site_bundle.ssh_access.doctor import run_doctor
 
-    checks = run_doctor(_environment(chosen), user=USER, token_file=TOKEN_FILE)
+    checks = run_doctor(_environment(chosen), user=USER, token_files=TOKEN_FILES)
     if chosen.json:
         listed = [
             {"id": c.id, "status": c.status.value, "found": c.found, "wanted": c.wanted, "remedy": c.remedy}

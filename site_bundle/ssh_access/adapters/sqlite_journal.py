@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from uuid import UUID
@@ -27,8 +28,15 @@ SCHEMA = 1
 
 def open_key_journal(path: Path) -> SqliteKeyJournal:
     """Opens or makes the journal at `path`. JournalRefusedError or UnavailableError."""
+    _, migrations = statements()
+    return SqliteKeyJournal(open_journal(path, migrations=migrations))
+
+
+@cache
+def statements() -> tuple[dict[str, str], tuple[str, ...]]:
+    """Queries by name, and the migrations in order; read once, before a process gives up root if it does."""
     script = (files(_PACKAGE) / "001_journal.sql").read_text("utf-8")
-    return SqliteKeyJournal(open_journal(path, migrations=(script,)))
+    return load_statements(_PACKAGE, "queries.sql"), (script,)
 
 
 class SqliteKeyJournal:
@@ -36,7 +44,7 @@ class SqliteKeyJournal:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._sql = load_statements(_PACKAGE, "queries.sql")
+        self._sql = statements()[0]
 
     def close(self) -> None:
         self._journal.close()

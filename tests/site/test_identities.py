@@ -1,0 +1,115 @@
+"""Who the process is: root gives itself up for the component's user before it asks anything (I7, X5)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from site_bundle.directory.connection import DirectoryLimits, LdapiConnection
+from site_bundle.directory.errors import DirectoryUnavailableError
+from tests.site.agent import AgentProcess
+from tests.site.slapd import IDENTITY
+
+pytestmark = pytest.mark.slapd
+
+NOBODY = 65534
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+def open_to_all(folder: Path) -> None:
+    """pytest's folders are the runner's alone; a host's are not."""
+    for parent in (folder, *folder.parents):
+        if parent not in {Path("/"), Path("/tmp")}:
+            parent.chmod(0o755)
+
+
+@ROOT_ONLY
+def test_doctor_as_root_asks_as_the_components_user(agent: AgentProcess) -> None:
+    """slapd sees the owner of the state folder, not root; the token was read before."""
+    os.chown(agent.state, NOBODY, NOBODY)
+    agent.slapd.folder.chmod(0o755)
+    agent.token_file.chmod(0o600)
+    open_to_all(agent.folder)
+    open_to_all(agent.site_api.ca_file.parent)
+    done = agent.ask("doctor", "--json")
+    checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+    assert f"uidNumber={NOBODY}" in checks["directory_identity"]["found"]
+    assert checks["directory_identity"]["status"] == "fail"
+    assert checks["site_api"]["status"] == "pass", checks["site_api"]
+
+
+@ROOT_ONLY
+def test_accept_feed_as_root_writes_as_the_components_user(agent: AgentProcess) -> None:
+    """A link planted in the state folder is not followed by root."""
+    os.chown(agent.state, NOBODY, NOBODY)
+    open_to_all(agent.folder)
+    victim = agent.folder / "victim"
+    victim.write_text("root's")
+    (agent.state / "journal.sqlite.lock").symlink_to(victim)
+    done = agent.ask("accept-feed", "00000000-0000-4000-8000-000000000001")
+    assert done.returncode == 3
+    assert "journal_unreachable" in done.stderr
+    (agent.state / "journal.sqlite.lock").unlink()
+    done = agent.ask("accept-feed", "00000000-0000-4000-8000-000000000001")
+    assert "feed_not_current" in done.stderr
+    assert {path.stat().st_uid for path in agent.state.iterdir()} == {NOBODY}
+    assert victim.read_text() == "root's"
+
+
+def test_request_unwritten_is_said(agent: AgentProcess) -> None:
+    agent.start()
+    agent.wait_ready()
+    # A folder in the place of the request: nobody can write a file there.
+    (agent.state / "accept-feed").mkdir()
+    (agent.state / "accept-feed" / "x").touch()
+    assert agent.process is not None
+    agent.process.send_signal(19)
+    done = agent.ask("accept-feed", "00000000-0000-4000-8000-000000000001")
+    agent.process.send_signal(18)
+    shutil.rmtree(agent.state / "accept-feed")
+    assert done.returncode == 3
+    assert "request_unwritten" in done.stderr
+
+
+def test_feed_malformed_is_usage(agent: AgentProcess) -> None:
+    done = agent.ask("accept-feed", "nonsense")
+    assert (done.returncode, "feed_malformed" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        # bindResponse authMethodNotSupported (7), inappropriateAuthentication (48); then no LDAP at all.
+        (bytes.fromhex("300c02010161070a010704000400"), "directory_bind_refused"),
+        (bytes.fromhex("300c02010161070a013004000400"), "directory_bind_refused"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "directory_unreachable"),
+        (b"", "directory_unreachable"),
+    ],
+)
+def test_server_that_offers_no_external(tmp_path: Path, answer: bytes, code: str) -> None:
+    path = Path("/tmp") / f"ldapi-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def serve() -> None:
+            channel, _ = server.accept()
+            with channel:
+                channel.recv(4096)
+                channel.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        limits = DirectoryLimits(connect_seconds=2, answer_seconds=2)
+        connection = LdapiConnection(socket_path=path, identity=IDENTITY, limits=limits)
+        with pytest.raises(DirectoryUnavailableError) as caught:
+            connection.ensure_bound()
+        thread.join(5)
+        path.unlink()
+    assert caught.value.code == code, repr(caught.value.__cause__)

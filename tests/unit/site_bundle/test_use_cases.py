@@ -1,0 +1,432 @@
+"""Use cases over the real journal, with a directory and a Site API made of plain objects (S7, X1, X7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from site_bundle.directory.errors import DirectoryRefusedError, DirectoryUnavailableError
+from site_bundle.kernel.errors import RefusedError, UnavailableError
+from site_bundle.ssh_access.adapters.acceptance_file import put_request, take_request
+from site_bundle.ssh_access.adapters.sqlite_journal import SqliteKeyJournal, open_key_journal
+from site_bundle.ssh_access.adapters.wire import encode_results
+from site_bundle.ssh_access.application.accept_feed import AcceptFeed
+from site_bundle.ssh_access.application.apply_changes import ApplyChanges
+from site_bundle.ssh_access.application.check_self import CheckSelf, Grant
+from site_bundle.ssh_access.application.health import Check, Health, Status, worst
+from site_bundle.ssh_access.application.poll_changes import PollChanges
+from site_bundle.ssh_access.application.report_results import Receipt, Report, ReportResults
+from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Verdict
+from site_bundle.ssh_access.domain.feed import Page
+from site_bundle.ssh_access.domain.plan import Operation, Policy
+from site_bundle.ssh_access.domain.public_key import parse_public_key
+from site_bundle.ssh_access.domain.target import Entry, Target, UidRange
+from tests.site.keys import K1, K2
+
+NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=30)
+ONE, TWO = UUID(int=1), UUID(int=2)
+ALICE = Target("alice", 5000001, UUID(int=11))
+BOB = Target("bob", 5000002, UUID(int=12))
+POLICY = Policy(UidRange(5000000, 5499999))
+
+
+class Directory:
+    """People as a dict; `down` and `refusing` make it fail as the adapter would."""
+
+    def __init__(self) -> None:
+        self.values: dict[Target, list[bytes]] = {ALICE: [], BOB: []}
+        self.down = False
+        self.refusing = False
+        self.finds = 0
+
+    def find(self, targets: Sequence[Target]) -> tuple[Entry, ...]:
+        self.finds += 1
+        self._check()
+        return tuple(
+            Entry(t.username, (t.username,), (t.uid_number,), t.entry_uuid, tuple(self.values[t]))
+            for t in targets
+            if t in self.values
+        )
+
+    def add(self, dn: str, value: bytes) -> bool:
+        return self._change(dn, value, there=True)
+
+    def delete(self, dn: str, value: bytes) -> bool:
+        return self._change(dn, value, there=False)
+
+    def _change(self, dn: str, value: bytes, *, there: bool) -> bool:
+        self._check()
+        if self.refusing:
+            raise DirectoryRefusedError("directory_refused", result=50, found="result 50")
+        values = next(values for target, values in self.values.items() if target.username == dn)
+        if (value in values) is there:
+            return False
+        (values.append if there else values.remove)(value)
+        return True
+
+    def _check(self) -> None:
+        if self.down:
+            raise DirectoryUnavailableError("directory_unreachable", found="down")
+
+
+class Events:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def operation(self, operation: Operation, result: str, *, drift: bool) -> None:
+        self.told.append(f"{operation.change} {result}{' drift' if drift else ''}")
+
+    def verdict(self, key: DesiredKey, verdict: Verdict) -> None:
+        self.told.append(verdict.outcome.value)
+
+    def progress(self) -> None:
+        """Nothing to feed."""
+
+
+class Feed:
+    def __init__(self) -> None:
+        self.pages: list[Page] = []
+        self.asked: list[int] = []
+
+    def read(self, *, after: int, wait: int, limit: int) -> Page:
+        self.asked.append(after)
+        return self.pages.pop(0)
+
+
+class Central:
+    def __init__(self) -> None:
+        self.sent: list[Report] = []
+        self.outcome = "recorded"
+        self.fails = 0
+
+    def send(self, report: Report) -> tuple[Receipt, ...]:
+        self.sent.append(report)
+        if self.fails:
+            self.fails -= 1
+            raise UnavailableError("site_api_unreachable", found="down")
+        return tuple(Receipt(change, self.outcome) for change in report.changes)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[SqliteKeyJournal]:
+    made = open_key_journal(tmp_path / "journal.sqlite")
+    yield made
+    made.close()
+
+
+def change(
+    sequence: int, line: str, target: Target = ALICE, act: Act = Act.PRESENT, key_id: UUID | None = None
+) -> DesiredKey:
+    mark = parse_public_key(line).fingerprint
+    return DesiredKey(key_id or uuid4(), uuid4(), sequence, act, line, mark, target)
+
+
+def page(
+    *changes: DesiredKey, after: int = 0, feed: UUID = ONE, reach: int | None = None, more: bool = False
+) -> Page:
+    last = changes[-1].sequence if changes else after
+    return Page("slurm", feed, after, changes, reach if reach is not None else last, more)
+
+
+def record(journal: SqliteKeyJournal, *changes: DesiredKey) -> None:
+    cursor = journal.feed_state().cursor
+    journal.record_page(page(*changes, after=cursor), NOW)
+
+
+def applier(journal: SqliteKeyJournal, people: Directory, events: Events) -> ApplyChanges:
+    return ApplyChanges(people, journal, events, batch_targets=1)
+
+
+def reporter(journal: SqliteKeyJournal, central: Central) -> ReportResults:
+    return ReportResults(central, journal, encode_results, uuid4, batch_results=500)
+
+
+def outcomes(journal: SqliteKeyJournal) -> dict[str, int]:
+    return {name: number for name, number in journal.counts().items() if number}
+
+
+def test_changes_are_durable_before_the_directory_is_touched(
+    journal: SqliteKeyJournal, tmp_path: Path
+) -> None:
+    feed, people = Feed(), Directory()
+    feed.pages = [page(change(1, K1), reach=3, more=True), page(change(4, K2), after=3)]
+    poll = PollChanges(feed, journal, page_limit=500)
+    assert poll.run(wait=0, now=NOW).more
+    assert not poll.run(wait=0, now=NOW).more
+    assert feed.asked == [0, 3]
+    assert people.finds == 0
+    journal.close()
+    again = open_key_journal(tmp_path / "journal.sqlite")
+    assert (again.feed_state().cursor, again.feed_state().complete) == (4, True)
+    assert outcomes(again) == {"undecided": 2}
+    again.close()
+    journal._journal = open_key_journal(tmp_path / "journal.sqlite")._journal
+
+
+def test_later_change_of_a_key_wins_and_an_older_one_does_not(journal: SqliteKeyJournal) -> None:
+    first = change(5, K1)
+    record(journal, first)
+    record(journal, change(9, K1, act=Act.ABSENT, key_id=first.key_id))
+    journal.record_page(page(change(7, K1, key_id=first.key_id), after=9), NOW)
+    (kept,) = journal.keys_of_targets([str(ALICE.entry_uuid)])
+    assert (kept.desired.sequence, kept.desired.act) == (9, Act.ABSENT)
+
+
+def test_page_that_breaks_leaves_nothing(journal: SqliteKeyJournal) -> None:
+    feed = Feed()
+    feed.pages = [Page("other", ONE, 0, (change(1, K1),), 1, False)]
+    record(journal, change(1, K2))
+    with pytest.raises(ValueError, match="other"):
+        PollChanges(feed, journal, page_limit=500).run(wait=0, now=NOW)
+    assert journal.feed_state().cursor == 1
+    assert outcomes(journal) == {"undecided": 1}
+
+
+def test_unreachable_directory_defers_only_what_is_undecided(journal: SqliteKeyJournal) -> None:
+    people, events = Directory(), Events()
+    apply = applier(journal, people, events)
+    record(journal, change(1, K1))
+    apply.run(policy=POLICY, now=NOW)
+    record(journal, change(2, K2, BOB))
+    people.down = True
+    with pytest.raises(UnavailableError) as caught:
+        apply.run(policy=POLICY, now=NOW, reconcile=True)
+    apply.defer(caught.value.code, now=NOW)
+    assert outcomes(journal) == {"applied": 1, "pending": 1}
+    people.down = False
+    apply.run(policy=POLICY, now=LATER)
+    assert outcomes(journal) == {"applied": 2}
+
+
+def test_refusal_of_one_key_is_not_the_others(journal: SqliteKeyJournal) -> None:
+    people, events = Directory(), Events()
+    record(journal, change(1, K1), change(2, K2, BOB, Act.ABSENT))
+    people.refusing = True
+    applier(journal, people, events).run(policy=POLICY, now=NOW)
+    assert outcomes(journal) == {"refused": 1, "removed_from_directory": 1}
+    people.refusing = False
+    applier(journal, people, events).run(policy=POLICY, now=LATER, reconcile=True)
+    assert outcomes(journal) == {"applied": 1, "removed_from_directory": 1}
+
+
+def test_idle_pass_records_nothing(journal: SqliteKeyJournal) -> None:
+    people, events = Directory(), Events()
+    record(journal, change(1, K1))
+    apply = applier(journal, people, events)
+    apply.run(policy=POLICY, now=NOW)
+    events.told.clear()
+    changes = journal._journal.connection.total_changes
+    apply.run(policy=POLICY, now=LATER, reconcile=True)
+    assert journal._journal.connection.total_changes == changes
+    assert events.told == []
+
+
+def test_report_speaks_of_one_pass_and_its_beginning(journal: SqliteKeyJournal) -> None:
+    """observedAt is before the reads; results of two passes are two reports, the older first
+    (docs/wire.md).
+    """
+    people, central = Directory(), Central()
+    apply = applier(journal, people, Events())
+    record(journal, change(1, K1), change(2, K1, BOB))
+    apply.run(policy=POLICY, now=NOW)
+    record(journal, change(3, K2))
+    apply.run(policy=POLICY, now=LATER)
+    report = reporter(journal, central)
+    assert report.run(now=LATER) is not None
+    assert report.run(now=LATER) is not None
+    assert report.run(now=LATER) is None
+    assert b'"observedAt":"2026-11-02T10:00:00Z"' in central.sent[0].body
+    assert b'"observedAt":"2026-11-02T10:00:30Z"' in central.sent[1].body
+    assert [len(item.changes) for item in central.sent] == [2, 1]
+
+
+def test_X7_lost_answer_is_retried_byte_for_byte(journal: SqliteKeyJournal) -> None:
+    people, central = Directory(), Central()
+    record(journal, change(1, K1))
+    applier(journal, people, Events()).run(policy=POLICY, now=NOW)
+    central.fails = 2
+    report = reporter(journal, central)
+    for _ in range(2):
+        with pytest.raises(UnavailableError):
+            report.run(now=NOW)
+    record(journal, change(2, K2))
+    applier(journal, people, Events()).run(policy=POLICY, now=LATER)
+    report.run(now=LATER)
+    assert len({item.body for item in central.sent}) == 1
+    assert len({item.report_id for item in central.sent}) == 1
+    report.run(now=LATER)
+    assert central.sent[-1].report_id != central.sent[0].report_id
+    assert not journal.has_unreported()
+
+
+def test_stale_result_is_decided_anew(journal: SqliteKeyJournal) -> None:
+    people, central = Directory(), Central()
+    record(journal, change(1, K1))
+    apply = applier(journal, people, Events())
+    apply.run(policy=POLICY, now=NOW)
+    central.outcome = "stale"
+    report = reporter(journal, central)
+    report.run(now=NOW)
+    assert journal.has_unsettled()
+    apply.run(policy=POLICY, now=LATER)
+    central.outcome = "recorded"
+    report.run(now=LATER)
+    assert b'"observedAt":"2026-11-02T10:00:30Z"' in central.sent[1].body
+    assert not journal.has_unreported()
+
+
+def test_result_decided_while_its_report_was_on_the_way_is_reported_too(journal: SqliteKeyJournal) -> None:
+    people, central = Directory(), Central()
+    first = change(1, K1)
+    record(journal, first)
+    applier(journal, people, Events()).run(policy=POLICY, now=NOW)
+    central.fails = 1
+    report = reporter(journal, central)
+    with pytest.raises(UnavailableError):
+        report.run(now=NOW)
+    record(journal, change(2, K1, act=Act.ABSENT, key_id=first.key_id))
+    applier(journal, people, Events()).run(policy=POLICY, now=LATER)
+    report.run(now=LATER)
+    report.run(now=LATER)
+    assert b"applied" in central.sent[1].body
+    assert b"removed_from_directory" in central.sent[2].body
+
+
+def test_refused_report_is_made_afresh(journal: SqliteKeyJournal) -> None:
+    people, central = Directory(), Central()
+    record(journal, change(1, K1))
+    applier(journal, people, Events()).run(policy=POLICY, now=NOW)
+    central.fails = 1
+    report = reporter(journal, central)
+    with pytest.raises(UnavailableError):
+        report.run(now=NOW)
+    report.give_up()
+    report.run(now=NOW)
+    assert central.sent[0].report_id != central.sent[1].report_id
+    assert not journal.has_unreported()
+
+
+def test_feed_is_accepted_only_when_read_to_its_end(journal: SqliteKeyJournal) -> None:
+    feed = Feed()
+    poll = PollChanges(feed, journal, page_limit=500)
+    old = change(1, K1)
+    feed.pages = [page(old), page(feed=TWO, after=1), page(change(1, K2), feed=TWO, more=True)]
+    assert not poll.run(wait=0, now=NOW).switched
+    assert poll.run(wait=0, now=NOW).switched
+    assert poll.run(wait=0, now=NOW).more
+    assert not journal.feed_state().removals_allowed
+    accept = AcceptFeed(journal)
+    with pytest.raises(RefusedError) as caught:
+        accept.run(TWO)
+    assert caught.value.code == "feed_incomplete"
+    with pytest.raises(RefusedError) as caught:
+        accept.run(ONE)
+    assert caught.value.code == "feed_not_current"
+    feed.pages = [page(feed=TWO, after=1), page(feed=TWO, after=1)]
+    assert poll.run(wait=0, now=NOW).unlisted == 0
+    assert accept.run(TWO).unlisted == 1
+    assert poll.run(wait=0, now=NOW).unlisted == 1
+    (kept,) = [k for k in journal.keys_of_targets([str(ALICE.entry_uuid)]) if k.desired.key_id == old.key_id]
+    assert kept.desired.act is Act.ABSENT
+    assert journal.feed_state().removals_allowed
+
+
+def test_unlisted_key_is_removed_and_not_reported(journal: SqliteKeyJournal) -> None:
+    people, central = Directory(), Central()
+    record(journal, change(1, K1))
+    apply = applier(journal, people, Events())
+    apply.run(policy=POLICY, now=NOW)
+    reporter(journal, central).run(now=NOW)
+    journal.restart_feed(TWO)
+    journal.record_page(page(feed=TWO), NOW)
+    assert journal.accept_feed(TWO)
+    assert journal.mark_unlisted(NOW) == 1
+    assert journal.oldest_unsettled_removal() == NOW
+    apply.run(policy=POLICY, now=LATER)
+    assert people.values[ALICE] == []
+    assert journal.counts()["unlisted"] == 1
+    assert not journal.has_unreported()
+
+
+def test_acceptance_file_is_taken_once(tmp_path: Path) -> None:
+    assert take_request(tmp_path) is None
+    put_request(tmp_path, ONE)
+    assert take_request(tmp_path) == ONE
+    assert take_request(tmp_path) is None
+    for content in (b"", b"nonsense", b"\xff" * 10, b"x" * 1000):
+        (tmp_path / "accept-feed").write_bytes(content)
+        assert take_request(tmp_path) is None
+    (tmp_path / "accept-feed").symlink_to("/etc/passwd")
+    assert take_request(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_health_is_ready_only_when_every_needed_check_passed() -> None:
+    health = Health(("a", "b"))
+    assert health.state == "starting"
+    assert health.set(Check("a", Status.PASS), NOW)
+    assert health.state == "starting"
+    health.set(Check("b", Status.FAIL, code="x"), NOW)
+    assert health.state == "degraded"
+    assert not health.set(Check("b", Status.FAIL, "other words", code="x"), LATER)
+    assert health.checks["b"][1] == NOW
+    assert health.set(Check("b", Status.WARN), LATER)
+    assert health.state == "ready"
+    assert worst([Check("a", Status.WARN), Check("b", Status.UNKNOWN)]) is Status.UNKNOWN
+    assert worst([]) is Status.PASS
+
+
+class Probes:
+    """What doctor asks: every answer settable."""
+
+    def __init__(self, *, bound: bool = True, grant: Grant | None = None) -> None:
+        self.bound = bound
+        self.found = grant
+
+    def grant(self) -> Grant:
+        if self.found is None:
+            raise UnavailableError("site_api_unreachable", found="down", remedy="look")
+        return self.found
+
+    def ensure_bound(self) -> bool:
+        if not self.bound:
+            raise DirectoryUnavailableError("directory_unreachable", found="down", remedy="look")
+        return True
+
+    def prove_readable(self) -> None:
+        """Readable."""
+
+    def prove_rights(self) -> None:
+        """All rights."""
+
+
+def checks(probes: Probes, *, rights: bool = True) -> dict[str, Check]:
+    check = CheckSelf(probes, probes, probes, rights, 300, lambda: Check("process", Status.PASS))
+    return {item.id: item for item in check.run(now=NOW)}
+
+
+def test_doctor_hides_no_check_behind_another() -> None:
+    found = checks(Probes(bound=False))
+    assert found["site_api"].status is found["directory_identity"].status is Status.FAIL
+    assert found["directory_base"].status is found["directory_rights"].status is Status.UNKNOWN
+    assert "300 s" in found["removal_delay"].found
+
+
+def test_doctor_on_grants() -> None:
+    scopes = frozenset({"ssh-access"})
+    assert checks(Probes(grant=Grant("slurm", scopes, None)))["site_api"].status is Status.PASS
+    soon = checks(Probes(grant=Grant("slurm", scopes, NOW + timedelta(days=13))))["site_api"]
+    assert (soon.status, soon.code) == (Status.WARN, "grant_ends_soon")
+    other = checks(Probes(grant=Grant("slurm", frozenset({"commands"}), None)))["site_api"]
+    assert (other.status, other.code) == (Status.FAIL, "scope_missing")
+
+
+def test_doctor_without_a_probe_entry_says_what_it_did_not_try() -> None:
+    scopes = frozenset({"ssh-access"})
+    rights = checks(Probes(grant=Grant("slurm", scopes, None)), rights=False)["directory_rights"]
+    assert (rights.status, rights.code) == (Status.WARN, "rights_not_tried")
