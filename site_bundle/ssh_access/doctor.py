@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,9 @@ def run_doctor(
     if isinstance(token, Check):
         return (token,)
     settings = replace(settings, credential=token)
-    load_ldap3()  # once root is given up, the interpreter's files need not be readable
+    # Once root is given up, the interpreter's own files need not be readable.
+    load_ldap3()
+    codecs.lookup("idna")
     become_component(user, settings.state_directory)
     connection = ldapi(settings)
     api = site_api(settings, Stop())

@@ -38,6 +38,7 @@ def test_doctor_as_root_asks_as_the_components_user(agent: AgentProcess) -> None
     open_to_all(agent.folder)
     open_to_all(agent.site_api.ca_file.parent)
     done = agent.ask("doctor", "--json")
+    assert done.stdout, done.stderr
     checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
     assert f"uidNumber={NOBODY}" in checks["directory_identity"]["found"]
     assert checks["directory_identity"]["status"] == "fail"
@@ -101,8 +102,9 @@ def test_server_that_offers_no_external(tmp_path: Path, answer: bytes, code: str
         def serve() -> None:
             channel, _ = server.accept()
             with channel:
-                channel.recv(4096)
-                channel.sendall(answer)
+                request = channel.recv(4096)
+                # The answer bears the request\'s message id.
+                channel.sendall(answer.replace(b"\x02\x01\x01", b"\x02\x01" + request[4:5], 1))
 
         thread = threading.Thread(target=serve)
         thread.start()
