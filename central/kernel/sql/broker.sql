@@ -6,8 +6,12 @@ SELECT broker.declare_queue(%(queue)s, %(topics)s::text[], %(attempts)s);
 -- Whether the durable queue is there.
 SELECT EXISTS (SELECT FROM broker.queues WHERE name = %(queue)s) AS yes;
 
+-- name: may_look
+-- Whether this connection's identity has any enrolment.
+SELECT has_schema_privilege(current_user, 'broker', 'USAGE') AS yes;
+
 -- name: allowed
--- Whether this connection's identity is enrolled; who bypasses row security is.
+-- Whether this connection's identity is enrolled; who bypasses row security is. Needs `may_look`.
 SELECT broker.allowed(current_user, %(act)s, %(name)s)
        OR NOT row_security_active('broker.deliveries') AS yes;
 
@@ -24,8 +28,10 @@ WITH routed AS (
 SELECT pg_notify('pharos_broker', queue) FROM (SELECT DISTINCT queue FROM routed) woken;
 
 -- name: ask
--- Puts a question to a queue; it is dropped when its asker has stopped waiting.
-WITH stored AS (
+-- Puts a question to a queue; it is dropped when its asker has stopped waiting, as are answers nobody took.
+WITH untaken AS (
+    DELETE FROM broker.answers WHERE answered_at < clock_timestamp() - interval '1 hour'
+), stored AS (
     INSERT INTO broker.deliveries (queue, message_id, topic, body, question_until)
     SELECT name, %(id)s, 'question', %(body)s, clock_timestamp() + make_interval(secs => %(seconds)s)
     FROM broker.queues WHERE name = %(queue)s
@@ -104,14 +110,6 @@ SELECT pg_notify('pharos_broker_answers', message_id::text) FROM settled;
 -- name: take_answer
 -- Takes the answer of one question.
 DELETE FROM broker.answers WHERE question_id = %(id)s RETURNING body;
-
--- name: forget_answers
--- Drops answers nobody took.
-DELETE FROM broker.answers WHERE answered_at < clock_timestamp() - make_interval(secs => %(seconds)s);
-
--- name: withdraw
--- Takes back a question nobody has taken up.
-DELETE FROM broker.deliveries WHERE queue = %(queue)s AND message_id = %(id)s AND question_until IS NOT NULL;
 
 -- name: dead_letters
 -- What was buried in a queue, oldest first.

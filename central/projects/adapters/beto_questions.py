@@ -1,0 +1,240 @@
+"""`BetoTruth` and `ProjectDecisions` asked through the Broker port, in docs/wire.md's form (P14, P15).
+
+An answer that breaks its form, answers another question or another scope is `AnswerMalformed`: no answer
+(X1).
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Annotated, Final, Generic, Literal, TypeVar
+from uuid import UUID, uuid4
+
+from msgspec import Meta, Struct
+from msgspec.json import encode
+
+from central.kernel.errors import InvalidTime, Unavailable
+from central.kernel.paging import Manifest, Page, PagingLimits, read_whole
+from central.kernel.problems import Problem
+from central.kernel.strict_json import JsonLimits, decode
+from central.kernel.times import parse_rfc3339
+from central.projects.application.items import (
+    AuthorityBody,
+    Generation,
+    ItemMalformed,
+    PartyBody,
+    ProjectBody,
+    Revision,
+    UuidText,
+    encode_item,
+)
+from central.projects.application.ports import AnswerMalformed, SnapshotGone
+from central.projects.domain.ids import PartyId, ProjectId, Scope
+from central.projects.domain.revisions import Viewed
+from central.projects.domain.roster import ProjectDecision
+
+QUEUE: Final = "beto.questions"
+LIMITS: Final = JsonLimits(items=500_000)
+"""Bytes bound an answer first: 1 MiB."""
+PAGING: Final = PagingLimits()
+
+Ask = Callable[[UUID, bytes], bytes]
+"""Puts a question with its id to Beto and returns the answer's bytes; `Unavailable` if none came."""
+
+S = TypeVar("S", bound=Struct)
+B = TypeVar("B", ProjectBody, PartyBody, AuthorityBody)
+
+
+class CheckpointQuestion(Struct, frozen=True, rename="camel"):
+    """What is the whole scope now?"""
+
+    schema: int
+    query_id: UUID
+    query: str
+    scope: str
+
+
+class PageQuestion(Struct, frozen=True, rename="camel"):
+    """The next items of a snapshot."""
+
+    schema: int
+    query_id: UUID
+    query: str
+    scope: str
+    snapshot_id: UUID
+    after: UUID | None
+    limit: int
+
+
+class DecisionQuestion(Struct, frozen=True, rename="camel"):
+    """May this Party do that in this Project?"""
+
+    schema: int
+    query_id: UUID
+    query: str
+    project_id: UUID
+    party_id: UUID
+    permission: str
+
+
+class CheckpointAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What the whole scope is."""
+
+    schema: Literal[1]
+    query_id: UuidText
+    scope: Literal["projects", "parties", "authorities"]
+    snapshot_id: UuidText
+    position: Generation
+    count: Generation
+    fingerprint: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+class PageAnswer(Struct, Generic[B], frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A page of one scope's items."""
+
+    schema: Literal[1]
+    query_id: UuidText
+    scope: Literal["projects", "parties", "authorities"]
+    snapshot_id: UuidText
+    after: UuidText | None
+    items: list[B]
+    next: UuidText | None
+
+
+class DecisionAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Beto's decision."""
+
+    schema: Literal[1]
+    query_id: UuidText
+    decision: Literal["allowed", "denied"]
+    project_revision: Revision
+    management_generation: Generation
+    valid_until: str
+
+
+class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Why there is no answer."""
+
+    schema: Literal[1]
+    query_id: UuidText
+    error: Literal["snapshot_gone", "not_allowed", "unavailable"]
+    detail: str
+
+
+AnyPage = PageAnswer[ProjectBody] | PageAnswer[PartyBody] | PageAnswer[AuthorityBody]
+PAGES: Final[
+    dict[Scope, type[PageAnswer[ProjectBody]] | type[PageAnswer[PartyBody]] | type[PageAnswer[AuthorityBody]]]
+] = {
+    Scope.PROJECTS: PageAnswer[ProjectBody],
+    Scope.PARTIES: PageAnswer[PartyBody],
+    Scope.AUTHORITIES: PageAnswer[AuthorityBody],
+}
+
+
+class _Item:
+    """An item with the encoding its fingerprint is over."""
+
+    __slots__ = ("canonical", "id", "value")
+
+    def __init__(self, value: Viewed) -> None:
+        self.value = value
+        self.id = value.id
+        self.canonical = encode_item(value)
+
+
+class BetoQuestions:
+    """The adapter. `new_id` makes question ids."""
+
+    def __init__(
+        self, ask: Ask, *, limits: PagingLimits = PAGING, new_id: Callable[[], UUID] = uuid4
+    ) -> None:
+        self._ask = ask
+        self._limits = limits
+        self._new_id = new_id
+
+    def checkpoint(self, scope: Scope) -> Manifest:
+        """See `BetoTruth`."""
+        question = CheckpointQuestion(1, self._new_id(), "checkpoint", scope.value)
+        answer = self._answer(question.query_id, question, CheckpointAnswer)
+        if answer.scope != scope.value:
+            raise AnswerMalformed("the checkpoint is another scope's")
+        return Manifest(UUID(answer.snapshot_id), answer.position, answer.count, answer.fingerprint)
+
+    def items(self, scope: Scope, manifest: Manifest) -> Sequence[Viewed]:
+        """See `BetoTruth`."""
+
+        def read_page(after: UUID | None, limit: int) -> Page[_Item]:
+            question = PageQuestion(1, self._new_id(), "page", scope.value, manifest.snapshot, after, limit)
+            answer: AnyPage = self._answer(question.query_id, question, PAGES[scope])
+            if (answer.scope, UUID(answer.snapshot_id), _uuid(answer.after)) != (
+                scope.value,
+                manifest.snapshot,
+                after,
+            ):
+                raise AnswerMalformed("the page is another one than was asked for")
+            return page_of(answer)
+
+        return [item.value for item in read_whole(manifest, read_page, limits=self._limits)]
+
+    def project_allowed(self, project: ProjectId, party: PartyId, permission: str) -> ProjectDecision:
+        """See `ProjectDecisions`."""
+        question = DecisionQuestion(1, self._new_id(), "project_allowed", project, party, permission)
+        try:
+            answer = self._answer(question.query_id, question, DecisionAnswer)
+            until = _time(answer.valid_until)
+        except (AnswerMalformed, SnapshotGone) as error:
+            raise Unavailable("unavailable", f"Beto's decision is answer_malformed: {error}") from None
+        return ProjectDecision(
+            answer.decision == "allowed", answer.project_revision, answer.management_generation, until
+        )
+
+    def _answer(self, question_id: UUID, question: Struct, type_: type[S]) -> S:
+        answer = decode_answer(self._ask(question_id, encode(question)), type_)
+        if UUID(answer.query_id) != question_id:  # type: ignore[attr-defined]  # every answer has one
+            raise AnswerMalformed("the answer is another question's")
+        return answer
+
+
+def decode_answer(body: bytes, type_: type[S]) -> S:
+    """An answer of the wanted kind. A query error raises what it says; the rest is `AnswerMalformed`."""
+    try:
+        return decode(body, type_, limits=LIMITS)
+    except Problem as problem:
+        fault = problem.detail
+    try:
+        error = decode(body, ErrorAnswer, limits=LIMITS)
+    except Problem:
+        raise AnswerMalformed(fault) from None
+    raise _refusal(error)
+
+
+def page_of(answer: AnyPage) -> Page[_Item]:
+    """A page's items as values. Raises `AnswerMalformed` for one that contradicts itself or its order."""
+    try:
+        items = [_Item(body.value()) for body in answer.items]
+    except ItemMalformed as error:
+        raise AnswerMalformed(str(error)) from None
+    ids = [item.id for item in items]
+    if any(one >= other for one, other in pairwise(ids)):
+        raise AnswerMalformed("the items do not ascend")
+    following = _uuid(answer.next)
+    if following is not None and (not ids or following != ids[-1]):
+        raise AnswerMalformed("next is not the last item")
+    return Page(items, following)
+
+
+def _refusal(error: ErrorAnswer) -> Exception:
+    if error.error == "snapshot_gone":
+        return SnapshotGone(error.detail)
+    return Unavailable("unavailable", f"Beto answers {error.error}")
+
+
+def _uuid(text: str | None) -> UUID | None:
+    return UUID(text) if text is not None else None
+
+
+def _time(text: str) -> datetime:
+    try:
+        return parse_rfc3339(text)
+    except InvalidTime as error:
+        raise AnswerMalformed(str(error)) from None

@@ -1,0 +1,100 @@
+"""`ViewReads` in PostgreSQL: every read asks first whether the scopes it needs may answer (P14, X1)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from central.kernel.database import Database, Transaction
+from central.kernel.errors import Unavailable
+from central.kernel.queries import load_queries
+from central.projects.adapters.rows import (
+    HolderRow,
+    MembershipRow,
+    ProjectMembershipRow,
+    ScopeRow,
+    SiteBindingRow,
+    stored_authority,
+    stored_project,
+)
+from central.projects.application.ports import ProjectMembership
+from central.projects.domain.ids import PartyId, ProjectId, Scope, Site
+from central.projects.domain.membership import Membership
+from central.projects.domain.site_binding import SiteBinding
+from central.projects.domain.view import ViewLimits
+
+_ALL: Final = frozenset(Scope)
+_PROJECTS: Final = frozenset({Scope.PROJECTS})
+_PARTIES: Final = frozenset({Scope.PARTIES})
+
+
+class PostgresReads:
+    """The adapter. Safe to share between threads."""
+
+    def __init__(self, database: Database, limits: ViewLimits) -> None:
+        self._database = database
+        self._limits = limits
+        self._queries = load_queries("central.projects", "view.sql")
+
+    def holders(
+        self, provider: str, instance: str, refs: Collection[str], now: datetime
+    ) -> Mapping[str, Collection[ProjectId]]:
+        """See `ViewReads`."""
+        params = {"provider": provider, "instance": instance, "refs": list(refs)}
+
+        def read(tx: Transaction) -> Mapping[str, Collection[ProjectId]]:
+            self._require(tx, _PROJECTS, now)
+            found: dict[str, set[ProjectId]] = {}
+            for row in tx.all(HolderRow, self._queries["holders"], params):
+                found.setdefault(row.ref, set()).add(ProjectId(row.project_id))
+            return found
+
+        return self._database.run(read, repeatable=True)
+
+    def bindings_of_username(self, site: Site, username: str, now: datetime) -> Sequence[SiteBinding]:
+        """See `ViewReads`."""
+        return self._bindings("bindings_of_username", {"site": site, "username": username}, now)
+
+    def bindings_of_party(self, site: Site, party: PartyId, now: datetime) -> Sequence[SiteBinding]:
+        """See `ViewReads`."""
+        return self._bindings("bindings_of_party", {"site": site, "party_id": party}, now)
+
+    def _bindings(self, query: str, params: Mapping[str, object], now: datetime) -> Sequence[SiteBinding]:
+        def read(tx: Transaction) -> Sequence[SiteBinding]:
+            self._require(tx, _PARTIES, now)
+            return [row.binding() for row in tx.all(SiteBindingRow, self._queries[query], params)]
+
+        return self._database.run(read, repeatable=True)
+
+    def project_membership(
+        self, project: ProjectId, party: PartyId, now: datetime
+    ) -> ProjectMembership | None:
+        """See `ViewReads`."""
+        params = {"project_id": project, "party_id": party}
+
+        def read(tx: Transaction) -> ProjectMembership | None:
+            self._require(tx, _ALL, now)
+            row = tx.maybe(ProjectMembershipRow, self._queries["project_membership"], params)
+            if row is None:
+                return None
+            authority = stored_authority(project, row.authority) if row.authority is not None else None
+            return ProjectMembership(stored_project(project, row.project), row.membership(), authority)
+
+        return self._database.run(read, repeatable=True)
+
+    def members(self, project: ProjectId, now: datetime) -> Sequence[Membership]:
+        """See `ViewReads`."""
+
+        def read(tx: Transaction) -> Sequence[Membership]:
+            self._require(tx, _PROJECTS, now)
+            rows = tx.all(MembershipRow, self._queries["memberships"], {"ids": [project]})
+            return [row.membership() for row in rows]
+
+        return self._database.run(read, repeatable=True)
+
+    def _require(self, tx: Transaction, scopes: Collection[Scope], now: datetime) -> None:
+        """Raises `Unavailable` unless the whole view was loaded and `scopes` may answer now."""
+        for row in tx.all(ScopeRow, self._queries["scopes"]):
+            view = row.view()
+            reason = view.unusable(now, self._limits)
+            if reason is not None and (view.scope in scopes or view.position is None):
+                raise Unavailable("unavailable", f"{reason}; try again later", retry_after=30)

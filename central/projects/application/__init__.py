@@ -1,0 +1,1 @@
+"""Use cases of the view, one a file, with their ports."""

@@ -1,0 +1,149 @@
+"""What the use cases of the view need from outside. What cannot be read raises `Unavailable` (X1)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from central.kernel.paging import Manifest
+from central.projects.domain.authority import Authority
+from central.projects.domain.ids import PartyId, ProjectId, Scope, Site
+from central.projects.domain.membership import Membership
+from central.projects.domain.project import Project
+from central.projects.domain.revisions import Judgement, Told, Viewed
+from central.projects.domain.roster import ProjectDecision
+from central.projects.domain.site_binding import SiteBinding
+from central.projects.domain.view import ScopeView, ViewLimits
+
+
+class SnapshotGone(Exception):
+    """Beto replaced the snapshot while it was being read; the pass begins again."""
+
+
+class AnswerMalformed(Exception):
+    """Beto's answer breaks docs/wire.md; it is no answer."""
+
+
+class BetoTruth(Protocol):
+    """Beto, asked about its own state."""
+
+    def checkpoint(self, scope: Scope) -> Manifest:
+        """What the whole scope is now, at or after the question. Raises `AnswerMalformed`."""
+        ...
+
+    def items(self, scope: Scope, manifest: Manifest) -> Sequence[Viewed]:
+        """Every item of the snapshot, verified (`PagesDiffer`). Raises `SnapshotGone`, `AnswerMalformed`."""
+        ...
+
+
+class ProjectDecisions(Protocol):
+    """Beto, asked whether a Party may do something in a Project (P15)."""
+
+    def project_allowed(self, project: ProjectId, party: PartyId, permission: str) -> ProjectDecision:
+        """Beto's decision. No answer is no decision: `Unavailable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What an event did. `repeated`: its effect had been committed before."""
+
+    judgement: Judgement | None
+
+    @property
+    def repeated(self) -> bool:
+        """Whether this message was seen before."""
+        return self.judgement is None
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """What a load or repair changed."""
+
+    put: int
+    dropped: int
+    kept_newer: int
+
+
+class PassLost(Exception):
+    """Another load or repair of the scope began meanwhile; this one changes nothing (O3)."""
+
+
+class ViewStore(Protocol):
+    """The view in one database: items, generations and receipts in one transaction each time."""
+
+    def state(self, scope: Scope) -> ScopeView:
+        """The scope as it stands."""
+        ...
+
+    def apply(self, consumer: str, message_id: UUID, told: Told[Viewed], now: datetime) -> Applied:
+        """Applies a message once: receipt, item and generations together (P13, P17)."""
+        ...
+
+    def settle_if_matching(self, scope: Scope, manifest: Manifest, now: datetime) -> bool:
+        """Whether the scope is exactly what the manifest says; if so it is current, checked at `now`."""
+        ...
+
+    def diverge(self, scope: Scope, reason: str) -> None:
+        """The scope is proven wrong: it answers no more until a repair."""
+        ...
+
+    def begin(self, scope: Scope, now: datetime, limits: ViewLimits) -> ScopeView | None:
+        """Begins a load or repair; None while another one holds the scope."""
+        ...
+
+    def release(self, begun: ScopeView, reason: str) -> None:
+        """Ends a pass without result."""
+        ...
+
+    def swap(
+        self, begun: ScopeView, manifest: Manifest, items: Sequence[Viewed], asked_at: datetime
+    ) -> Swapped:
+        """Replaces the scope by the verified items and what was told since; it is current. `PassLost`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectMembership:
+    """A Project with one Party's membership and the Project's authority, read in one statement."""
+
+    project: Project
+    membership: Membership | None
+    authority: Authority | None
+
+
+class ViewReads(Protocol):
+    """Reads of the view. Each raises `Unavailable` unless every scope it needs may answer at `now`."""
+
+    def holders(
+        self, provider: str, instance: str, refs: Collection[str], now: datetime
+    ) -> Mapping[str, Collection[ProjectId]]:
+        """The Projects that hold each ref (in comparable form), as far as there are any."""
+        ...
+
+    def bindings_of_username(self, site: Site, username: str, now: datetime) -> Sequence[SiteBinding]:
+        """Every binding, of any Party, that names this username at the Site."""
+        ...
+
+    def bindings_of_party(self, site: Site, party: PartyId, now: datetime) -> Sequence[SiteBinding]:
+        """Every binding of the Party at the Site."""
+        ...
+
+    def project_membership(
+        self, project: ProjectId, party: PartyId, now: datetime
+    ) -> ProjectMembership | None:
+        """The Project as viewed, None if it is not in the view."""
+        ...
+
+    def members(self, project: ProjectId, now: datetime) -> Sequence[Membership]:
+        """Every membership of the Project, tombstones included, by Party."""
+        ...
+
+
+class ProjectSites(Protocol):
+    """Knows where Projects have allocations (P19)."""
+
+    def has_allocation(self, project: ProjectId, site: Site) -> bool:
+        """Whether the Project has an allocation at the Site, retired ones included."""
+        ...

@@ -1,0 +1,131 @@
+"""One scope of the view compared with Beto's checkpoint, and loaded or repaired where it differs (P14).
+
+1. A scope that matches the checkpoint is current. Messages still under way make it differ too, so a
+   mismatch counts only when several comparisons, some seconds apart, all differ.
+2. A scope that differs answers no more. It is read whole, page by page; count and fingerprint of
+   everything read are verified; then it is swapped in one transaction with the generations.
+3. A snapshot older than the one that last matched is refused: a replica, or a Beto restored from a copy.
+4. Whatever cannot be read leaves the scope as it is: not answering if it was not, current until it is
+   stale if it was.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from central.kernel.errors import Unavailable
+from central.kernel.paging import Manifest, PagesDiffer
+from central.kernel.times import Clock
+from central.projects.application.ports import (
+    AnswerMalformed,
+    BetoTruth,
+    PassLost,
+    SnapshotGone,
+    Swapped,
+    ViewStore,
+)
+from central.projects.domain.ids import Scope
+from central.projects.domain.view import Phase, ScopeView, ViewLimits
+
+
+class Pass(StrEnum):
+    """How one pass over a scope ended."""
+
+    MATCHED = "matched"
+    LOADED = "loaded"
+    REPAIRED = "repaired"
+    ELSEWHERE = "elsewhere"
+    """Another pass holds the scope."""
+    UNREADABLE = "unreadable"
+    WENT_BACK = "went_back"
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronised:
+    """What a pass did. `reason` says why it could not."""
+
+    outcome: Pass
+    swapped: Swapped | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronise:
+    """The use case. `pause` waits that many seconds."""
+
+    store: ViewStore
+    beto: BetoTruth
+    limits: ViewLimits
+    clock: Clock
+    pause: Callable[[float], None]
+
+    def __call__(self, scope: Scope) -> Synchronised:
+        """Makes the scope current, or says why it cannot be. `Unavailable` only for the view's own
+        database.
+        """
+        try:
+            if self.store.state(scope).phase not in (Phase.UNINITIALISED, Phase.LOADING):
+                ended = self._compare(scope)
+                if ended is not None:
+                    return ended
+            return self._load(scope)
+        except AnswerMalformed as error:
+            return Synchronised(Pass.UNREADABLE, reason=f"answer_malformed: {error}")
+
+    def _compare(self, scope: Scope) -> Synchronised | None:
+        """The outcome, or None if the scope has to be repaired."""
+        for attempt in range(self.limits.settle_attempts):
+            if attempt:
+                self.pause(self.limits.settle_seconds)
+            asked_at = self.clock()
+            manifest = self._checkpoint(scope)
+            if isinstance(manifest, Synchronised):
+                return manifest
+            back = self._went_back(self.store.state(scope), manifest)
+            if back is not None:
+                return back
+            if self.store.settle_if_matching(scope, manifest, asked_at):
+                return Synchronised(Pass.MATCHED)
+        self.store.diverge(scope, "it is not what Beto's checkpoint says")
+        return None
+
+    def _load(self, scope: Scope) -> Synchronised:
+        reason = ""
+        for attempt in range(self.limits.load_attempts):
+            if attempt:
+                self.pause(self.limits.settle_seconds)
+            asked_at = self.clock()
+            begun = self.store.begin(scope, asked_at, self.limits)
+            if begun is None:
+                return Synchronised(Pass.ELSEWHERE)
+            manifest = self._checkpoint(scope)
+            back = manifest if isinstance(manifest, Synchronised) else self._went_back(begun, manifest)
+            if back is not None or isinstance(manifest, Synchronised):
+                self.store.release(begun, (back.reason if back else None) or "no checkpoint")
+                return back or Synchronised(Pass.UNREADABLE)
+            try:
+                items = self.beto.items(scope, manifest)
+                swapped = self.store.swap(begun, manifest, items, asked_at)
+            except (SnapshotGone, PagesDiffer, Unavailable, AnswerMalformed) as error:
+                reason = f"{type(error).__name__}: {error}"
+                self.store.release(begun, reason)
+            except PassLost:
+                return Synchronised(Pass.ELSEWHERE)
+            else:
+                return Synchronised(Pass.LOADED if begun.phase is Phase.LOADING else Pass.REPAIRED, swapped)
+        return Synchronised(Pass.UNREADABLE, reason=reason)
+
+    def _checkpoint(self, scope: Scope) -> Manifest | Synchronised:
+        try:
+            return self.beto.checkpoint(scope)
+        except Unavailable as error:
+            return Synchronised(Pass.UNREADABLE, reason=error.detail)
+
+    @staticmethod
+    def _went_back(view: ScopeView, manifest: Manifest) -> Synchronised | None:
+        if not view.went_back(manifest.position):
+            return None
+        return Synchronised(
+            Pass.WENT_BACK,
+            reason=f"Beto's position is {manifest.position}; {view.position} has matched before",
+        )

@@ -1,0 +1,1 @@
+"""Pure values and rules of the Party and Project view."""

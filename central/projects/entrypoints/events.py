@@ -1,0 +1,143 @@
+"""Beto's events: bytes → wire → use case (P13–P16). What breaks docs/wire.md is `message_malformed` and
+parked.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from central.kernel.broker import Message, MessageRefused, QueueSpec
+from central.kernel.errors import InvalidTime
+from central.kernel.observability import event
+from central.kernel.problems import Problem
+from central.kernel.strict_json import JsonLimits, decode
+from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
+from central.projects.application.apply_event import ApplyEvent
+from central.projects.application.items import (
+    AuthorityBody,
+    ItemMalformed,
+    PartyBody,
+    ProjectBody,
+    UuidText,
+    encode_item,
+)
+from central.projects.domain.revisions import Told, Viewed
+
+LIMITS: Final = JsonLimits(items=500_000)
+_LOG: Final = logging.getLogger("central.projects")
+
+
+class ProjectChanged(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`project.ProjectChanged`."""
+
+    schema: Literal[1]
+    message_id: UuidText
+    type: Literal["project.ProjectChanged"]
+    occurred_at: str
+    data: ProjectBody
+
+
+class PartyChanged(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`party.PartyChanged`."""
+
+    schema: Literal[1]
+    message_id: UuidText
+    type: Literal["party.PartyChanged"]
+    occurred_at: str
+    data: PartyBody
+
+
+class ProjectAuthorityChanged(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`project.ProjectAuthorityChanged`."""
+
+    schema: Literal[1]
+    message_id: UuidText
+    type: Literal["project.ProjectAuthorityChanged"]
+    occurred_at: str
+    data: AuthorityBody
+
+
+AnyEvent = ProjectChanged | PartyChanged | ProjectAuthorityChanged
+EVENTS: Final[Mapping[str, type[ProjectChanged] | type[PartyChanged] | type[ProjectAuthorityChanged]]] = {
+    "project.ProjectChanged": ProjectChanged,
+    "party.PartyChanged": PartyChanged,
+    "project.ProjectAuthorityChanged": ProjectAuthorityChanged,
+}
+QUEUES: Final = (
+    QueueSpec("resource_provisioning.project-changed", ("project.ProjectChanged",)),
+    QueueSpec("resource_provisioning.party-changed", ("party.PartyChanged",)),
+    QueueSpec("resource_provisioning.project-authority-changed", ("project.ProjectAuthorityChanged",)),
+)
+"""The consumers of this view, each with its durable queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of Beto."""
+
+    message_id: UUID
+    type: str
+    told: Told[Viewed]
+
+
+def read_event(topic: str, body: bytes) -> Event:
+    """The event in a message's body. Raises `MessageRefused` for what breaks the wire."""
+    type_ = EVENTS.get(topic)
+    if type_ is None:
+        raise MessageRefused("message_malformed", f"no event of this view has the topic {topic[:64]!r}")
+    try:
+        found: AnyEvent = decode(body, type_, limits=LIMITS)
+        return Event(
+            UUID(found.message_id),
+            found.type,
+            Told(found.data.value(), parse_rfc3339(found.occurred_at, field="occurredAt"), by_message=True),
+        )
+    except Problem as problem:
+        raise MessageRefused("message_malformed", problem.detail) from None
+    except (ItemMalformed, InvalidTime) as error:
+        raise MessageRefused("message_malformed", str(error)) from None
+
+
+def encode_event(event: Event) -> bytes:
+    """The canonical encoding of an event."""
+    return msgspec.json.encode(
+        {
+            "schema": 1,
+            "messageId": str(event.message_id),
+            "type": event.type,
+            "occurredAt": format_rfc3339(event.told.at),
+            "data": msgspec.Raw(encode_item(event.told.value)),
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ViewConsumer:
+    """What one queue's messages are handed to."""
+
+    consumer: str
+    apply_event: ApplyEvent
+    clock: Clock
+
+    def __call__(self, message: Message) -> None:
+        """Applies one message for good."""
+        found = read_event(message.topic, message.body)
+        if found.message_id != message.id:
+            raise MessageRefused("message_malformed", "the envelope carries another message's id")
+        applied = self.apply_event(self.consumer, found.message_id, found.told, self.clock())
+        judgement = applied.judgement
+        event(
+            _LOG,
+            "beto_event",
+            level=logging.WARNING if judgement and judgement.gap else logging.INFO,
+            type=found.type,
+            id=str(found.told.value.id),
+            revision=found.told.value.revision,
+            effect="repeated" if judgement is None else judgement.effect.value,
+            gap=judgement is not None and judgement.gap,
+        )
