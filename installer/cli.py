@@ -89,11 +89,20 @@ accept_option = click.option(
 )
 
 
-def health_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """How long a started component is watched."""
+def switch_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a switch accepts, and how long a started component is watched."""
+    retry = click.option(
+        "--retry-bad", is_flag=True, help="Try a release again that is known to be bad here."
+    )
+    inputs = click.option(
+        "--accept-changed-inputs",
+        "accept_inputs",
+        is_flag=True,
+        help="Take interpreter, endpoints and identities that differ from those recorded.",
+    )
     window = click.option("--health-window", type=click.FloatRange(1, 600), help="Seconds without a restart.")
     deadline = click.option("--health-deadline", type=click.FloatRange(2, 3600), help="Seconds to get there.")
-    return window(deadline(command))
+    return accept_option(inputs(retry(window(deadline(command)))))
 
 
 @click.group(help=HELP, context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]})
@@ -172,9 +181,7 @@ def validate_command(ports: Ports, /, release: str | None, components: str | Non
 @components_option
 @click.option("--evidence", required=True, metavar="DIR", help="Folder of signed evidence.")
 @release_option
-@accept_option
-@click.option("--retry-bad", is_flag=True, help="Try a release again that is known to be bad here.")
-@health_options
+@switch_options
 @click.pass_obj
 def activate_command(ports: Ports, /, components: str, evidence: str, **options: Any) -> int:
     """Switch components to an installed release, with accepted evidence.
@@ -185,7 +192,8 @@ def activate_command(ports: Ports, /, components: str, evidence: str, **options:
     everything saved comes
     back before the phase answers: exit 7, or 8 with the commands that are left.
     """
-    release, accepted, retry_bad = (options.pop(name) for name in ("release", "accepted", "retry_bad"))
+    release = options.pop("release")
+    accepted = _accepted(options)
     ports = _with_health(ports, options)
     chosen = _options(options)
 
@@ -196,8 +204,7 @@ def activate_command(ports: Ports, /, components: str, evidence: str, **options:
             components=names,
             evidence=host.paths.at(str(Path(evidence).absolute())),
             operation=str(uuid.uuid4()),
-            retry_bad=retry_bad,
-            accepted_units=accepted,
+            **accepted,
         )
         return plan_activate(host, site, request) if chosen.plan else activate(host, site, request)
 
@@ -208,18 +215,16 @@ def activate_command(ports: Ports, /, components: str, evidence: str, **options:
 @common
 @click.option("--components", metavar="NAME[,NAME…]", help="Default: the profile's.")
 @click.option("--to", metavar="ID", help="A retained release; default: the last good one before the current.")
-@accept_option
-@health_options
+@switch_options
 @click.pass_obj
-def rollback_command(
-    ports: Ports, /, components: str | None, to: str | None, accepted: tuple[str, ...], **options: Any
-) -> int:
+def rollback_command(ports: Ports, /, components: str | None, to: str | None, **options: Any) -> int:
     """Go back to a retained release that was good.
 
     Compares it with its seal and asks whether it reads the component's journal on disk before anything
     stops. Application
     data is never deleted and never migrated back. Watches and restores like `activate`.
     """
+    accepted = _accepted(options)
     ports = _with_health(ports, options)
     chosen = _options(options)
 
@@ -228,7 +233,7 @@ def rollback_command(
             components=_components(components) if components else site.profile.components,
             operation=str(uuid.uuid4()),
             to=to,
-            accepted_units=accepted,
+            **accepted,
         )
         return plan_rollback(host, site, request) if chosen.plan else rollback(host, site, request)
 
@@ -315,6 +320,15 @@ def _with_health(ports: Ports, options: dict[str, Any]) -> Ports:
             health_deadline_seconds=deadline or limits.health_deadline_seconds,
         ),
     )
+
+
+def _accepted(options: dict[str, Any]) -> dict[str, Any]:
+    """What the administrator accepts, as the requests name it; taken out of ``options``."""
+    return {
+        "accepted_units": options.pop("accepted"),
+        "accept_inputs": options.pop("accept_inputs"),
+        "retry_bad": options.pop("retry_bad"),
+    }
 
 
 def _components(text: str) -> tuple[str, ...]:

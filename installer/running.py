@@ -43,6 +43,8 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
         host.report.say("result", "internal error", ok=False, exitCode=BUG)
         return BUG
     fields = {"ok": True, "exitCode": DONE, "changed": outcome.changed, **outcome.fields}
+    if site is not None:
+        fields["laboratory"] = site.profile.laboratory
     host.report.say("result", outcome.text, phase=phase, **fields)
     return DONE
 

@@ -4,7 +4,8 @@ Links are named by their text relative to the component's folder, for instance
 ``../../releases/0.1.0-abc/components/ssh-access``; None is a link proven absent.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from installer.domain.files import FileText
@@ -26,6 +27,10 @@ class SuccessRecord:
     """RFC 3339."""
     unit_sha256: str
     """Digest of the unit file as the activation wrote it, so that an edit by hand is seen (row 32)."""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """What of the profile it was healthy with; a later difference is not taken silently (I4). Empty: not
+    known.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

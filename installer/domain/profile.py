@@ -85,6 +85,19 @@ class Profile:
         """Accepts laboratory evidence and checkpoints, and says so loudly (X8)."""
         return self.kind == "laboratory"
 
+    @property
+    def recorded_inputs(self) -> dict[str, str]:
+        """What an activation records and a later one compares (I4): interpreter, endpoints, identities."""
+        access = self.ldap.ssh_access
+        return {
+            "site": self.site,
+            "python": self.python,
+            "site_api.url": self.site_api.url,
+            "ldap.ssh_access.socket": access.socket,
+            "ldap.ssh_access.identity": access.identity,
+            "ldap.ssh_access.people_base": access.people_base,
+        }
+
     def waivers_by_check(self) -> dict[str, tuple[Waiver, datetime]]:
         """Each waiver with its end."""
         return {w.check: (w, parse_time(w.until, what=f"the waiver of {w.check}")) for w in self.waivers}

@@ -17,7 +17,7 @@ from installer.domain.checks import Finding
 from installer.domain.contracts import NEEDS
 from installer.domain.evidence import Demand, judge_evidence
 from installer.domain.plan import ComponentTarget, describe, switch_plan
-from installer.domain.refusal import PREFLIGHT_REFUSED, UNSUPPORTED_HOST, Refusal
+from installer.domain.refusal import UNSUPPORTED_HOST, Refusal
 from installer.domain.state import State
 from installer.domain.times import format_time
 from installer.host.context import Host
@@ -25,6 +25,8 @@ from installer.host.observe import observe_component, reported_status
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site, read_evidence
 from installer.phases.guards import (
+    refuse_bad,
+    refuse_changed_inputs,
     refuse_masked,
     refuse_mismatch,
     refuse_unfinished,
@@ -47,6 +49,7 @@ class ActivateRequest:
     """Id of this operation, made by the caller."""
     retry_bad: bool = False
     accepted_units: tuple[str, ...] = ()
+    accept_inputs: bool = False
 
 
 def plan_activate(host: Host, site: Site, request: ActivateRequest) -> Outcome:
@@ -73,7 +76,8 @@ def activate(host: Host, site: Site, request: ActivateRequest) -> Outcome:
         if said:
             host.report.say("warning", said)
         installed = host.releases.verified(request.release)
-        refuse_bad(state, request)
+        for name in request.components:
+            refuse_bad(name, installed.id, state, retry=request.retry_bad)
         findings = [
             *evidence_findings(host, site, installed, request),
             *component_findings(host, site, installed, request.components),
@@ -114,20 +118,6 @@ def evidence_findings(
     return findings
 
 
-def refuse_bad(state: State, request: ActivateRequest) -> None:
-    """A release that failed here before is not tried again by accident."""
-    for name in request.components:
-        bad = state.badness(name, request.release)
-        if bad is not None and not request.retry_bad:
-            raise Refusal(
-                "release_bad",
-                found=f"{request.release} did not become healthy for {name} at {bad.at}: {bad.reason}",
-                wanted="a release that is not known to be bad here",
-                remedy="Install a newer one; if the cause was the host's, pass --retry-bad.",
-                exit_code=PREFLIGHT_REFUSED,
-            )
-
-
 def make_target(
     host: Host, site: Site, installed: InstalledRelease, *, name: str, prior: ComponentState, operation: str
 ) -> ComponentTarget:
@@ -148,6 +138,7 @@ def make_target(
             operation=operation,
             at=format_time(host.clock.now()),
             unit_sha256=unit_file.sha256 if unit_file is not None else "",
+            inputs=site.profile.recorded_inputs,
         ),
         keep_previous=keep,
         enable=prior.record is None and not prior.enabled,
@@ -162,6 +153,7 @@ def _targets(
         unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
         refuse_masked(unit, prior)
+        refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
             raise refuse_edited(unit)
         if prior.record is not None and not prior.enabled:

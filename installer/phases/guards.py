@@ -3,8 +3,10 @@ can be read.
 """
 
 from installer.domain.activation import ComponentIntent, ComponentState, linked_release
+from installer.domain.profile import Profile
 from installer.domain.refusal import PREFLIGHT_REFUSED, UNFINISHED_JOURNAL, Refusal
 from installer.domain.releases import refuse_unreadable_journal
+from installer.domain.state import State
 from installer.host.component_journal import journal_schema
 from installer.host.context import Host
 from installer.host.identities import local_identity
@@ -55,6 +57,39 @@ def refuse_mismatch(intent: ComponentIntent) -> None:
             remedy="A journal was lost, or another hand moved the link. If the link is right run"
             " `pharos-installer recover --adopt-links`, else put the link back.",
             exit_code=UNFINISHED_JOURNAL,
+        )
+
+
+def refuse_changed_inputs(name: str, prior: ComponentState, profile: Profile, *, accepted: bool) -> None:
+    """Raise ``inputs_changed`` (exit 3) when the profile differs from what the active release was healthy
+    with (I4).
+    """
+    if prior.record is None or accepted:
+        return
+    now = profile.recorded_inputs
+    changed = [key for key, value in prior.record.inputs.items() if now.get(key) != value]
+    if changed:
+        raise Refusal(
+            "inputs_changed",
+            found=f"since {name} was activated the profile changed at {', '.join(changed)}",
+            wanted="the interpreter, endpoints and identities that were recorded",
+            remedy="If the change is meant, pass --accept-changed-inputs; the new values are recorded then.",
+            exit_code=PREFLIGHT_REFUSED,
+        )
+
+
+def refuse_bad(name: str, release: str, state: State, *, retry: bool) -> None:
+    """Raise ``release_bad`` (exit 3): a release that failed here before is not tried again by accident
+    (case B4).
+    """
+    bad = state.badness(name, release)
+    if bad is not None and not retry:
+        raise Refusal(
+            "release_bad",
+            found=f"{release} did not become healthy for {name} at {bad.at}: {bad.reason}",
+            wanted="a release that is not known to be bad here",
+            remedy="Choose another one; if the cause was the host's, pass --retry-bad.",
+            exit_code=PREFLIGHT_REFUSED,
         )
 
 

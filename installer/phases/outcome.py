@@ -60,9 +60,16 @@ def plan_checks(host: Host, profile: Profile, phase: str, needed: tuple[str, ...
 
 
 def counts(verdict: Verdict) -> dict[str, object]:
-    """How many findings of each status, for the result."""
-    statuses = [finding.status for finding in verdict.findings]
-    return {status: statuses.count(status) for status in ("pass", "warn", "waived") if status in statuses}
+    """How many findings passed, and each that was waived or a warning, for the result and the log (I20)."""
+    return {
+        "pass": sum(1 for finding in verdict.findings if finding.status == "pass"),
+        "warn": [finding.check for finding in verdict.findings if finding.status == "warn"],
+        "waived": [
+            {"check": finding.check, "subject": finding.subject, "note": finding.remedy}
+            for finding in verdict.findings
+            if finding.status == "waived"
+        ],
+    }
 
 
 def announce(host: Host, phase: str, profile: Profile) -> None:

@@ -15,6 +15,8 @@ from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
 from installer.phases.activate import make_target
 from installer.phases.guards import (
+    refuse_bad,
+    refuse_changed_inputs,
     refuse_masked,
     refuse_mismatch,
     refuse_unfinished,
@@ -33,6 +35,8 @@ class RollbackRequest:
     operation: str
     to: str | None = None
     accepted_units: tuple[str, ...] = ()
+    accept_inputs: bool = False
+    retry_bad: bool = False
 
 
 def plan_rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
@@ -84,7 +88,9 @@ def _targets(
         installed = _wanted(host, name, request, verify=verify)
         unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
+        refuse_bad(name, installed.id, state, retry=request.retry_bad)
         refuse_masked(unit, prior)
+        refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
             raise refuse_edited(unit)
         target = make_target(host, site, installed, name=name, prior=prior, operation=request.operation)

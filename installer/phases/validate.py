@@ -25,7 +25,7 @@ from installer.phases.checks_site import (
 from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
 from installer.phases.rendering import rendered_unit
 
-_NEEDED = ("release.sealed", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd.")
+_NEEDED = ("release.sealed", "python.", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd.")
 
 
 def plan_validate(host: Host, site: Site) -> Outcome:
@@ -60,6 +60,7 @@ def component_findings(
     users = {name: installed.component(name).user for name in components}
     findings = identity_findings(host, site.profile, users, must_exist=True)
     for name in components:
+        findings.append(_interpreter(host, site, installed, name))
         findings += credential_findings(host, site, name)
         findings += site_api_findings(host, site, name)
         findings += unit_findings(host, site, installed, name)
@@ -68,6 +69,23 @@ def component_findings(
             findings += directory_findings(host, site, users[name], writes=True)
             findings.append(sssd_finding(host, site))
     return findings
+
+
+def _interpreter(host: Host, site: Site, installed: InstalledRelease, component: str) -> Finding:
+    """The sealed environment runs on the very interpreter the profile names (I4, I6)."""
+    program = host.paths.venv(installed.id, component) / "bin" / "python"
+    named = host.paths.at(site.profile.python)
+    wanted = f"an environment built on {site.profile.python}"
+    remedy = "Install the release again with this profile, or correct `python` in it."
+    try:
+        found = program.resolve(strict=True)
+        same = found == named.resolve(strict=True)
+    except OSError as error:
+        found_text = f"{error.filename}: {error.strerror}"
+        return failed("python.interpreter", found_text, wanted, remedy, subject=component)
+    if same:
+        return passed("python.interpreter", f"it runs on {found}", wanted, subject=component)
+    return failed("python.interpreter", f"it was built on {found}", wanted, remedy, subject=component)
 
 
 def unit_findings(host: Host, site: Site, installed: InstalledRelease, component: str) -> list[Finding]:

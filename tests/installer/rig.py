@@ -242,8 +242,9 @@ class Rig:
         venv = self.paths.venv(name, "ssh-access")
         (venv / "bin").mkdir(parents=True)
         (venv / "pharos-release").write_text(name)
+        (venv / "bin/python").symlink_to(self.paths.at("/usr/bin/python3.13"))
         (venv / "bin/pharos-ssh-access").write_text("#!/bin/sh\nexit 0\n")
-        for place in (root, *root.rglob("*")):
+        for place in (root, *(found for found in root.rglob("*") if not found.is_symlink())):
             place.chmod(0o755 if place.is_dir() or place.parent.name == "bin" else 0o644)
         import hashlib
 
@@ -303,6 +304,7 @@ def rig(tmp_path: Path, evidence_keys: Path, monkeypatch: pytest.MonkeyPatch) ->
         "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\npharos-ssh-access:x:990:990::/:/usr/sbin/nologin\n"
     )
     made.write("/etc/group", "root:x:0:\npharos-ssh-access:x:990:\nsudo:x:27:\n")
+    made.write("/usr/bin/python3.13", "#!/bin/sh\nexit 1\n", 0o755)
     made.write("/etc/sssd/sssd.conf", "[domain/x]\nentry_cache_timeout = 5\n", 0o600)
     made.write(
         "/etc/pharos-hpc/site.yaml",

@@ -214,6 +214,10 @@ def test_i20_a_waiver_shows_in_the_result_until_it_is_over(rig: Rig) -> None:
     try:
         allowed = rig.run("validate", "--release", release)
         assert allowed.code == 0 and "waived  site-api.tls" in allowed.stderr and "operator" in allowed.stderr
+        told = rig.run("validate", "--release", release, "--json").events[-1]
+        checks = told["checks"]
+        assert isinstance(checks, dict) and checks["waived"][0]["check"] == "site-api.tls"
+        assert told["laboratory"] is True
         rig.profile(**waiver("site-api.tls", until="2026-05-31T00:00:00Z"))
         over = rig.run("validate", "--release", release)
         assert over.code == 3 and "is over" in over.stderr

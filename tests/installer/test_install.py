@@ -283,3 +283,17 @@ def test_row_33_other_components_are_untouched(offered: Rig) -> None:
     other.symlink_to("../../releases/0.0.1-000000000000/components/runtime")
     before = other.readlink()
     assert offered.run("install").code == 0 and other.readlink() == before
+
+
+def test_row_8_a_signal_in_an_install_removes_the_unfinished_folder(
+    offered: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(spec: EnvironmentSpec, *_rest: object, **_more: object) -> None:
+        spec.path.mkdir()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(release_tree, "build_environment", interrupted)
+    result = offered.run("install")
+    assert result.code == 130 and list(offered.paths.releases.iterdir()) == []
+    monkeypatch.setattr(release_tree, "build_environment", build_stand_in)
+    assert offered.run("install").code == 0

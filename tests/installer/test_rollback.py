@@ -5,7 +5,12 @@
 import json
 import sqlite3
 
+import pytest
+
 from tests.installer.rig import Rig
+from tests.installer.systemctl import Behaviour
+
+ACTIVATE = ("activate", "--components", "ssh-access", "--evidence", "/evidence", "--release")
 
 
 def test_b6_rollback_goes_by_record_and_seal_not_by_time_or_name(rig: Rig, active: str) -> None:
@@ -118,3 +123,40 @@ def _component_journal(rig: Rig, schema: int) -> None:
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {schema}")
     connection.close()
+
+
+@pytest.mark.parametrize("verb", ["activate", "rollback"])
+def test_i4_a_profile_that_differs_from_the_recorded_inputs_is_not_taken_silently(
+    rig: Rig, active: str, verb: str
+) -> None:
+    newer = rig.release("0.2.0")
+    if verb == "rollback":
+        assert rig.activate(newer).code == 0
+    before = rig.snapshot()
+    rig.profile(site_api={"url": "https://another.test", "ca_file": ""})
+    words = ("rollback",) if verb == "rollback" else (*ACTIVATE, newer)
+    refused = rig.run(*words)
+    assert refused.code == 3 and "inputs_changed" in refused.stderr and "site_api.url" in refused.stderr
+    assert rig.snapshot() == before
+    assert rig.run(*words, "--accept-changed-inputs").code == 0
+    settings = rig.paths.at("/etc/pharos-hpc/ssh-access.env").read_text()
+    assert "https://another.test" in settings
+    record = json.loads(rig.paths.state.read_text())["components"]["ssh-access"]
+    assert record["inputs"]["site_api.url"] == "https://another.test"
+
+
+def test_i4_an_environment_built_on_another_interpreter_is_refused(rig: Rig) -> None:
+    release = rig.release("0.1.0")
+    rig.write("/usr/local/bin/python3.13", "#!/bin/sh\n", 0o755)
+    rig.profile(python="/usr/local/bin/python3.13")
+    result = rig.activate(release)
+    assert result.code == 3 and "python.interpreter" in result.stderr and "it was built on" in result.stderr
+
+
+def test_b4_rollback_to_a_release_known_to_be_bad_is_refused_unless_asked_for(rig: Rig, active: str) -> None:
+    bad = rig.release("0.2.0", behaviour=Behaviour(ready_after=-1))
+    assert rig.activate(bad).code == 7
+    refused = rig.run("rollback", "--to", bad)
+    assert refused.code == 3 and "release_bad" in refused.stderr
+    rig.fake.behaviours[bad] = Behaviour()
+    assert rig.run("rollback", "--to", bad, "--retry-bad").code == 0
