@@ -39,13 +39,17 @@ def standing() -> HostRecord:
     return record
 
 
+def processes() -> str:
+    """Command lines of this machine, whole."""
+    return subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
 def nothing_is_left(record: HostRecord) -> None:
     assert not NOTE.exists()
     assert traces(record.slot) == []
     assert record.scratch is not None
     assert not record.scratch.exists()
-    shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert str(record.scratch) not in shown
+    assert str(record.scratch) not in processes()
 
 
 def test_the_demo_shows_everything_stays_and_goes() -> None:
@@ -58,7 +62,7 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
     record = standing()
     assert record.name in reclaim().living
     assert f"tests.lab shell {record.name}" in shown.stdout
-    assert str(record.scratch) in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert str(record.scratch) in processes()
     down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (down.returncode, down.stdout) == (0, "demo: ended, nothing is left\n")
     nothing_is_left(record)
