@@ -42,14 +42,19 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True)
 class StandingRow:
-    """`standings`: what stands of one allocation, and its command's receipt. `n` counts from 1."""
+    """`standings`: what stands of one allocation."""
 
-    n: int
     site: str | None
     standing: str | None
     revision: int | None
     content: UUID | None
     seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptRow:
+    """`receipts`: what was answered to one command, if it was decided before."""
+
     request_digest: bytes | None
     answer: bytes | None
 

@@ -6,10 +6,20 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Self
 
 AMOUNT_MAX: Final = 2**63 - 1
 COMPONENT: Final = re.compile(r"cpu|memory|storage|ephemeral_storage|gpu\.[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+
+UNKNOWN: Final = "wanted cpu, memory, storage, ephemeral_storage or gpu.<model>, in canonical units"
+
+
+@lru_cache(maxsize=1024)
+def unknown_component(components: tuple[str, ...]) -> str | None:
+    """The first of these names that is no component; remembered, for reports repeat the same few lists."""
+    return next((name for name in components if COMPONENT.fullmatch(name) is None), None)
 
 
 class AmountRefused(ValueError):
@@ -29,13 +39,11 @@ class Amounts:
     @classmethod
     def of(cls, amounts: Mapping[str, int]) -> Self:
         """Checked amounts. Raises `AmountRefused`."""
+        unknown = unknown_component(tuple(amounts))
+        if unknown is not None:
+            raise AmountRefused(unknown, UNKNOWN)
         for component, amount in amounts.items():
-            if COMPONENT.fullmatch(component) is None:
-                raise AmountRefused(
-                    component,
-                    "wanted cpu, memory, storage, ephemeral_storage or gpu.<model>, in canonical units",
-                )
-            if not isinstance(amount, int) or isinstance(amount, bool) or not 0 <= amount <= AMOUNT_MAX:
+            if type(amount) is not int or not 0 <= amount <= AMOUNT_MAX:
                 raise AmountRefused(component, f"wanted a whole number from 0 to {AMOUNT_MAX}")
         return cls(tuple(sorted(amounts.items())))
 

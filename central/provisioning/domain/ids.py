@@ -17,8 +17,8 @@ def allocation_id(instance: WaldurInstance, resource_id: UUID) -> AllocationId:
     return AllocationId(uuid5(ALLOCATION_NAMESPACE, f"{instance}/{resource_id}"))
 
 
-def command_id(report_id: UUID, allocation: AllocationId) -> UUID:
-    """What one report asks of one allocation (P12)."""
+def command_id(report_id: UUID, allocation: str) -> UUID:
+    """What one report asks of one allocation, named by the canonical text of its id (P12)."""
     return uuid5(COMMAND_NAMESPACE, f"{report_id}/{allocation}")
 
 

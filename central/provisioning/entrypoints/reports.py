@@ -18,7 +18,7 @@ import msgspec
 
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
 from central.kernel.times import parse_rfc3339
-from central.provisioning.domain.amounts import AmountRefused, Amounts
+from central.provisioning.domain.amounts import UNKNOWN, Amounts, unknown_component
 from central.provisioning.domain.ids import WaldurInstance, allocation_id, canonical_uuid, content_digest
 from central.provisioning.domain.observation import Content, Observation, ProviderProjectRef, Site
 from central.provisioning.entrypoints.wire import RESOURCES_MAX, AmountsBody, ReportBody, ResourceBody
@@ -107,9 +107,9 @@ def wire_report(body: ReportBody, site: Site, instance: WaldurInstance) -> WireR
 def _checked(position: int, resource: ResourceBody, instance: WaldurInstance) -> Names:
     configured, applied, used = resource.configured, resource.applied, resource.used
     if (
-        (configured and _component_fault(tuple(configured)))
-        or (applied and _component_fault(tuple(applied)))
-        or (used and _component_fault(tuple(used)))
+        (configured and unknown_component(tuple(configured)))
+        or (applied and unknown_component(tuple(applied)))
+        or (used and unknown_component(tuple(used)))
     ):
         _refuse_component(position, resource)
     try:
@@ -146,20 +146,11 @@ def _names(
     )
 
 
-@lru_cache(maxsize=1024)
-def _component_fault(components: tuple[str, ...]) -> str | None:
-    try:
-        Amounts.of(dict.fromkeys(components, 0))
-    except AmountRefused as refused:
-        return f"{refused.component[:64]!r}: wanted cpu, memory, storage, ephemeral_storage or gpu.<model>"
-    return None
-
-
 def _refuse_component(position: int, resource: ResourceBody) -> NoReturn:
     for name in ("configured", "applied", "used"):
-        fault = _component_fault(tuple(getattr(resource, name) or ()))
-        if fault is not None:
-            _refuse(f"/resources/{position}/{name}", fault)
+        unknown = unknown_component(tuple(getattr(resource, name) or ()))
+        if unknown is not None:
+            _refuse(f"/resources/{position}/{name}", f"{unknown[:64]!r}: {UNKNOWN}")
     raise AssertionError("called for a resource with an unknown component")
 
 

@@ -24,11 +24,16 @@ SELECT coalesce(array_agg(n::integer), '{}') AS positions, coalesce(array_agg(re
   FROM renewed;
 
 -- name: standings
--- What stands of allocations that were not renewed, and the receipts of the commands that ask for them.
-SELECT u.n::integer AS n, s.site, s.standing::text AS standing, s.revision, s.content, s.seen_at,
-       r.request_digest, r.answer
-  FROM unnest(%(ids)s::uuid[], %(commands)s::uuid[]) WITH ORDINALITY AS u (id, command_id, n)
+-- What stands of allocations that were not renewed; one row each, in their order.
+SELECT s.site, s.standing::text AS standing, s.revision, s.content, s.seen_at
+  FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY AS u (id, n)
   LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = u.id
+ ORDER BY u.n;
+
+-- name: receipts
+-- The receipts of these commands; one row each, in their order.
+SELECT r.request_digest, r.answer
+  FROM unnest(%(commands)s::uuid[]) WITH ORDINALITY AS u (command_id, n)
   LEFT JOIN provisioning.receipts r ON r.command_id = u.command_id
  ORDER BY u.n;
 

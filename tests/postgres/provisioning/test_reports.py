@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
+from central.kernel.database import Database
+from central.kernel.queries import Query
+from central.provisioning.domain.observation import Site
 from tests.postgres.provisioning.conftest import (
     KEYS,
     LIMITS,
@@ -19,6 +24,13 @@ from tests.postgres.provisioning.conftest import (
 
 T1, T2, T3, T4 = (f"2026-11-02T10:00:{second:02}Z" for second in (1, 2, 3, 4))
 REPORT = UUID("00000000-0000-4000-8000-000000000501")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many rows."""
+
+    n: int
 
 
 def test_first_report_then_seen_then_usage_then_limits(agent: Agent) -> None:
@@ -48,9 +60,9 @@ def test_equal_time(agent: Agent) -> None:
     assert told(agent.report("2026-11-02T11:00:01+01:00", resource())) == [("unchanged", 1)]
 
 
-def test_one_bad_resource_never_loses_the_others(agent: Agent, app: object) -> None:
+def test_one_bad_resource_never_loses_the_others(agent: Agent) -> None:
     agent.report(T1, resource(1), resource(2), resource(3))
-    other = Agent(agent.app, "k8s", KEYS["k8s"][0])  # type: ignore[index]
+    other = Agent(agent.app, "k8s", KEYS[Site("k8s")][0])
     outcomes = other.report(T2, resource(1), resource(9))
     assert told(outcomes) == [("refused", None), ("changed", 1)]
     assert outcomes[0]["code"] == "other_site"
@@ -68,6 +80,27 @@ def test_the_same_report_again_gives_the_same_outcomes(agent: Agent, clock: Cloc
     agent.report(T3, resource(1, paused=True), resource(2))
     assert agent.post(body).data == first.data
     reused = agent.post(report_body(T2, resource(1, paused=True), report_id=REPORT))
+    assert (reused.status_code, reused.get_json()["code"]) == (409, "command_reused")
+
+
+def test_changes_are_remembered_after_their_report_is_forgotten(
+    agent: Agent, clock: Clock, admin: Database
+) -> None:
+    agent.report(T1, resource(1), resource(2), resource(3))
+    body = report_body(T2, resource(1), resource(2, paused=True), resource(3, paused=True), report_id=REPORT)
+    first = told(agent.post(body).get_json()["outcomes"])
+    assert first == [("seen", 1), ("changed", 2), ("changed", 2)]
+    agent.report(T3, resource(3))
+    clock.now += timedelta(days=8)
+    agent.report("2026-11-10T10:00:00Z", resource(1))
+    kept = admin.run(
+        lambda tx: tx.one(Kept, Query("kept", b"SELECT count(*) AS n FROM provisioning.reports"))
+    )
+    assert kept.n == 1
+    again = told(agent.post(body).get_json()["outcomes"])
+    assert again == [("stale_report", 1), ("changed", 2), ("changed", 2)]
+    other = report_body(T2, resource(2, used=None), report_id=REPORT)
+    reused = agent.post(other)
     assert (reused.status_code, reused.get_json()["code"]) == (409, "command_reused")
 
 

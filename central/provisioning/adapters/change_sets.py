@@ -1,0 +1,102 @@
+"""New versions of many allocations as a few statements, whatever their number (P7, P8, F09).
+
+They leave exactly what the generic aggregate store leaves one by one: a version, a moved head, a receipt.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from central.kernel.database import Transaction
+from central.kernel.driver_errors import ConstraintViolated, TransactionConflict
+from central.kernel.queries import Queries
+from central.provisioning.adapters.arrays import hex_array, plain_array, text_array
+from central.provisioning.adapters.report_receipts import command_digest, command_of, reused
+from central.provisioning.adapters.rows import encode_answer, standing_of
+from central.provisioning.adapters.snapshots import encode_snapshot, version_digest
+from central.provisioning.application.report import Answered, Report
+from central.provisioning.domain.allocation import Allocation
+from central.provisioning.domain.decision import Outcome
+
+_RACES: Final = frozenset({"aggregate_versions_pkey", "allocation_sightings_pkey"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The new version of the resource at one position of a report."""
+
+    position: int
+    version: int
+    after: Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A resource that was seen again by decision, at the version it stands at."""
+
+    position: int
+    version: int
+
+
+def write_changes(
+    tx: Transaction, queries: Queries, report: Report, changes: Sequence[Change], now: datetime
+) -> None:
+    """Writes versions, heads, sightings and receipts; `TransactionConflict` if one moved meanwhile."""
+    if not changes:
+        return
+    params = _columns(report, changes) | {"now": now}
+    try:
+        tx.execute(queries["add_versions"], params)
+        heads = tx.execute(queries["move_heads"], params)
+        sightings = tx.execute(queries["move_sightings"], params)
+        tx.execute(queries["add_receipts"], params)
+    except ConstraintViolated as error:
+        if error.constraint == "receipts_pkey":
+            raise reused() from None
+        if error.constraint in _RACES:
+            raise TransactionConflict("an allocation was first reported by another Site meanwhile") from None
+        raise
+    if not heads == sightings == len(changes):
+        raise TransactionConflict("an allocation moved while it was decided")
+
+
+def write_touches(tx: Transaction, queries: Queries, report: Report, touches: Sequence[Touch]) -> None:
+    """Renews sightings together with what was said this time."""
+    if not touches:
+        return
+    params = {
+        "ids": plain_array(report.allocation_ids[touch.position] for touch in touches),
+        "versions": plain_array(touch.version for touch in touches),
+        "contents": plain_array(report.contents[touch.position] for touch in touches),
+        "site": report.site,
+        "observed_at": report.observed_at,
+    }
+    if tx.execute(queries["touch_sightings"], params) != len(touches):
+        raise TransactionConflict("an allocation moved while it was decided")
+
+
+def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
+    positions = [change.position for change in changes]
+    afters = [change.after for change in changes]
+    versions = [change.version for change in changes]
+    snapshots = [encode_snapshot(after) for after in afters]
+    digests = [
+        version_digest(after.allocation_id, version, snapshot)
+        for after, version, snapshot in zip(afters, versions, snapshots, strict=True)
+    ]
+    return {
+        "ids": plain_array(report.allocation_ids[position] for position in positions),
+        "versions": plain_array(versions),
+        "commands": plain_array(command_of(report, position) for position in positions),
+        "snapshots": text_array(snapshot.decode() for snapshot in snapshots),
+        "digests": hex_array(digests),
+        "projects": plain_array(after.facts.project_id for after in afters),
+        "revisions": plain_array(after.revision for after in afters),
+        "standings": plain_array(standing_of(after).value for after in afters),
+        "contents": plain_array(report.contents[position] for position in positions),
+        "request_digests": hex_array(command_digest(report, position) for position in positions),
+        "answers": hex_array(encode_answer(Answered(Outcome.CHANGED, after.revision)) for after in afters),
+        "site": report.site,
+        "observed_at": report.observed_at,
+    }
