@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -35,6 +34,11 @@ JOURNAL_NAME = "journal.sqlite"
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def draw() -> float:
+    """Uniform in [0, 1) from the kernel, without the memory of `random` (S10)."""
+    return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 def nothing(_name: str) -> None:
@@ -87,7 +91,7 @@ def run_agent(
         limits=limits,
         now=utc_now,
         monotonic=time.monotonic,
-        draw=random.random,
+        draw=draw,
     )
     try:
         agent.run()

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -98,7 +98,7 @@ class LdapPeople:
         dn = self._probe_entry
         if dn is None:
             return
-        blob = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + secrets.token_bytes(32)
+        blob = b"\0\0\0\x0bssh-ed25519\0\0\0\x20" + os.urandom(32)
         value = PublicKey("ssh-ed25519", blob).line.encode("ascii") + _PROBE_COMMENT
         try:
             self._connection.add_value(dn, ATTRIBUTE, value)

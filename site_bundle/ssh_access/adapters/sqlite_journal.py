@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from uuid import UUID
 
@@ -22,7 +21,7 @@ from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome, Verd
 from site_bundle.ssh_access.domain.feed import FeedState, Page
 from site_bundle.ssh_access.domain.target import Target
 
-_PACKAGE = "site_bundle.ssh_access.sql"
+_SQL = Path(__file__).parents[1] / "sql"
 SCHEMA = 1
 
 
@@ -35,8 +34,8 @@ def open_key_journal(path: Path) -> SqliteKeyJournal:
 @cache
 def statements() -> tuple[dict[str, str], tuple[str, ...]]:
     """Queries by name, and the migrations in order; read once, before a process gives up root if it does."""
-    script = (files(_PACKAGE) / "001_journal.sql").read_text("utf-8")
-    return load_statements(_PACKAGE, "queries.sql"), (script,)
+    script = (_SQL / "001_journal.sql").read_text("utf-8")
+    return load_statements(_SQL / "queries.sql"), (script,)
 
 
 class SqliteKeyJournal:
