@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 
 import pytest
 
@@ -70,6 +71,27 @@ def test_report_is_retried_byte_for_byte(agent: AgentProcess) -> None:
     agent.wait_until(lambda: "report_received" in agent.log(), "a receipt")
     assert history.reports == sent
     assert history.outcome(key) == ("applied", None)
+
+
+def test_journal_that_cannot_be_written_for_a_while(agent: AgentProcess) -> None:
+    """Nothing is done that was not recorded first; when the journal takes writes again all goes on."""
+    history, alice = agent.site_api.history, agent.slapd.target("alice")
+    agent.start(module="tests.site.driven_agent", DRIVE=json.dumps({"limits": {"first_retry_seconds": 0.1}}))
+    agent.wait_ready()
+    blocker = sqlite3.connect(agent.state / "journal.sqlite", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    key = history.present(K1, alice)
+    agent.wait_until(
+        lambda: (
+            (agent.status() or {}).get("checks", {}).get("journal", {}).get("code") == "journal_unwritable"
+        ),
+        "said",
+    )
+    assert agent.slapd.values("alice") == []
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    agent.outcome(key, "applied")
+    agent.wait_ready()
 
 
 def test_second_writer_is_refused(agent: AgentProcess) -> None:

@@ -151,6 +151,7 @@ class Agent:
             self._telling.publish()
             self._poll_or_wait()
             self._journal_backoff.succeeded()
+            self._telling.passed(JOURNAL, "open and intact")
         except UnavailableError as error:
             # Turns keep their own faults; what comes here is the journal's.
             self._telling.failed(JOURNAL, error)

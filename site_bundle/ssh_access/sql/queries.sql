@@ -101,8 +101,3 @@ SELECT act, coalesce(outcome, 'undecided') AS outcome, unlisted, count(*) AS num
 
 -- name: oldest_unsettled
 SELECT min(received_at) FROM desired_keys WHERE settled = 0 AND act = 'absent';
-
--- name: one_key
-SELECT key_id, change_id, sequence, feed, act, fingerprint, entry_uuid, received_at, unlisted, settled, outcome, code,
-       decided_at, reported_change, reported_outcome, reported_code
-  FROM desired_keys WHERE key_id = :key_id;
