@@ -39,6 +39,11 @@ class Message:
     topic: str
     body: bytes
 
+    def __post_init__(self) -> None:
+        """``ValueError`` for a body no broker takes."""
+        if len(self.body) > MESSAGE_BYTES_MAX:
+            raise ValueError(f"a message holds at most {MESSAGE_BYTES_MAX} bytes; this has {len(self.body)}")
+
 
 @dataclass(frozen=True, slots=True)
 class QueueSpec:

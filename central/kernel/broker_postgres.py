@@ -52,6 +52,11 @@ class PostgresBroker:
         params = {"queue": queue.name, "topics": list(queue.topics), "attempts": queue.max_attempts}
         self._database.run(lambda tx: tx.execute(self._queries["declare"], params), repeatable=True)
 
+    def enrol(self, identity: str, act: Act, name: str) -> None:
+        """Lets a login role do one thing at the broker; the migrator's right, not a process's."""
+        params = {"identity": identity, "act": act, "name": name}
+        self._database.run(lambda tx: tx.execute(self._queries["enrol"], params), repeatable=True)
+
     def exists(self, queue: str) -> bool:
         """See `Broker`."""
         return self._yes("exists", {"queue": queue})

@@ -2,6 +2,10 @@
 -- Makes a durable queue, or lets it stand.
 SELECT broker.declare_queue(%(queue)s, %(topics)s::text[], %(attempts)s);
 
+-- name: enrol
+-- Lets a login role do one thing at the broker.
+SELECT broker.enrol(%(identity)s, %(act)s, %(name)s);
+
 -- name: exists
 -- Whether the durable queue is there.
 SELECT EXISTS (SELECT FROM broker.queues WHERE name = %(queue)s) AS yes;
