@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from importlib import util
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 from urllib.parse import quote
 
 import psycopg
@@ -169,29 +170,37 @@ class EmbeddedPostgres:
 
     def _can_run(self, program: Path) -> bool:
         try:
-            return self._run([program, "--version"]).returncode == 0
+            return self._run([program, "--version"])[0] == 0
         except PermissionError:
             return False
 
-    def _run(self, argv: Sequence[str | Path]) -> "subprocess.CompletedProcess[bytes]":
-        return subprocess.run(
+    def _run(self, argv: Sequence[str | Path]) -> tuple[int, bytes]:
+        """Run to the end; return the exit code and what was said."""
+        with self._spawn(argv, subprocess.PIPE) as process:
+            try:
+                said, _ = process.communicate(timeout=_START_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise EmbeddedPostgresFailed(f"{argv[0]} did not end within {_START_SECONDS} s") from None
+        return process.returncode, said
+
+    def _spawn(self, argv: Sequence[str | Path], output: int | IO[bytes]) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
             argv,
             user=self._user,
             group=self._user,
-            extra_groups=self._groups(),
+            extra_groups=[] if self._user is not None else None,
             env=_ENVIRONMENT,
             cwd="/",
-            capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=_START_SECONDS,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
-
-    def _groups(self) -> list[int] | None:
-        return [] if self._user is not None else None
 
     def _initialise(self, bin_dir: Path) -> None:
         try:
-            done = self._run(
+            code, said = self._run(
                 [
                     bin_dir / "initdb",
                     *("--pgdata", self._folder / "data"),
@@ -204,8 +213,8 @@ class EmbeddedPostgres:
             raise EmbeddedPostgresFailed(
                 f"uid {self._user} cannot enter {self._folder}: choose a folder whose parents let it"
             ) from None
-        if done.returncode != 0:
-            raise EmbeddedPostgresFailed(f"initdb failed: {done.stderr.decode(errors='replace')[-2000:]}")
+        if code != 0:
+            raise EmbeddedPostgresFailed(f"initdb failed: {said.decode(errors='replace')[-2000:]}")
 
     def _end_leftover(self) -> None:
         """Stop the server of a killed owner; the pid file may name a stranger: its command tells."""
@@ -237,18 +246,7 @@ class EmbeddedPostgres:
         for name, value in settings.items():
             argv += ["-c", f"{name}={value}"]
         with self._log().open("ab") as log:
-            self._process = subprocess.Popen(
-                argv,
-                user=self._user,
-                group=self._user,
-                extra_groups=self._groups(),
-                env=_ENVIRONMENT,
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            self._process = self._spawn(argv, log)
 
     def _log(self) -> Path:
         return self._folder / "log" / "postgresql.log"

@@ -2,12 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 from central.kernel.notifications import Waiters
+from tests.postgres.kernel.waiting import until
 
 CHANNEL = "trial_changes"
 
@@ -19,13 +20,6 @@ def waiters(kernel_url: str) -> Iterator[Waiters]:
     until(lambda: made.listening)
     yield made
     made.close()
-
-
-def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "did not become true in time"
-        time.sleep(0.01)
 
 
 def notify(url: str, key: str, channel: str = CHANNEL) -> None:

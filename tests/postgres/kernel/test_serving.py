@@ -19,6 +19,7 @@ import pytest
 import urllib3
 
 from central.kernel.serving import ServingOptions, gunicorn_settings, site_api_threads
+from tests.postgres.kernel.waiting import until
 
 ROOT = Path(__file__).parents[3]
 
@@ -116,13 +117,6 @@ def start(kernel_url: str, tmp_path: Path) -> Iterator[Start]:
         if one.process.poll() is None:
             one.process.kill()
             one.process.wait(10)
-
-
-def until(true: Callable[[], bool], seconds: float = 15) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "did not become true in time"
-        time.sleep(0.02)
 
 
 def in_progress(running: Running) -> float:
