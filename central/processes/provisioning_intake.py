@@ -22,6 +22,7 @@ from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.provisioning.entrypoints.intake_metrics import IntakeMetrics
 from central.provisioning.entrypoints.intake_routes import IntakeRoutes
+from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import REPORT_BYTES_MAX
 
 NAME: Final = "provisioning-intake"
@@ -56,7 +57,7 @@ def build_app(database: Database, intake: Intake) -> Flask:
     )
     routes = IntakeRoutes(
         keys=IntakeKeys.of(intake.keys),
-        instance=intake.instance,
+        reader=ReportReader(intake.instance),
         report_resources=ReportResources(
             PostgresAllocations(database), intake.bindings, intake.instance, _unresolved
         ),

@@ -17,12 +17,12 @@ from central.kernel.strict_json import JsonLimits
 from central.kernel.times import Clock
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report_resources import ObservedInFuture, ReportResources
-from central.provisioning.domain.ids import AllocationId, WaldurInstance, canonical_uuid
+from central.provisioning.domain.ids import AllocationId, canonical_uuid
 from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints import wire
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.provisioning.entrypoints.intake_metrics import IntakeMetrics
-from central.provisioning.entrypoints.reports import wire_report
+from central.provisioning.entrypoints.reports import ReportReader
 from central.ssh_access.problems import OBSERVED_IN_FUTURE
 
 LIMITS: Final = JsonLimits(items=200_000)
@@ -36,7 +36,7 @@ class IntakeRoutes:
     """The routes of every Site that has a key; nothing is mounted for another."""
 
     keys: IntakeKeys
-    instance: WaldurInstance
+    reader: ReportReader
     report_resources: ReportResources
     read_allocation: ReadAllocation
     metrics: IntakeMetrics
@@ -59,7 +59,7 @@ class IntakeRoutes:
         self._open(site)
         body = read_json(wire.ReportBody, limits=LIMITS, body_bytes=wire.REPORT_BYTES_MAX)
         now = self.clock()
-        report = wire_report(body, site, self.instance)
+        report = self.reader.read(body, site)
         with bound(commandId=str(report.report_id)):
             try:
                 answers = self.report_resources(report, now)

@@ -3,14 +3,11 @@
 What a resource says is named by its content: 128 bits of SHA-256 (X14) over `CANONICALISATION` and the
 resource's canonical encoding (docs/wire.md, rule 7: UUIDs in lower case, keys of amounts sorted). Another way
 to encode needs another `CANONICALISATION`, so that no content of one is ever taken for the other's.
-
-An agent names the same resources every minute: what can be said of their texts alone is remembered.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Final, NoReturn
 from uuid import UUID
 
@@ -25,27 +22,16 @@ from central.provisioning.entrypoints.wire import RESOURCES_MAX, AmountsBody, Re
 
 CANONICALISATION: Final = b"pharos allocation content 1\n"
 NAME_MAX: Final = 128
-_REMEMBERED: Final = 32_768
-
-
-class TextRefused(ValueError):
-    """A text of a resource is outside its grammar; `field` is the wire's name of it."""
-
-    def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
-        self.field = field
-        self.reason = reason
+REMEMBERED: Final = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """A resource's texts in their canonical form, and the id that follows. `plain`: they were sent so."""
+class _Known:
+    """What follows from a resource that keeps the rules. `canonical` is None if it was sent so."""
 
-    resource_id: str
-    offering_id: str
-    provider_project_ref: str
     allocation_id: str
-    plain: bool
+    content: Content
+    canonical: ResourceBody | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,88 +64,86 @@ class WireReport:
         )
 
 
-def wire_report(body: ReportBody, site: Site, instance: WaldurInstance) -> WireReport:
-    """The report in a body. Raises the `Problem` of the first rule broken."""
-    if len(body.resources) > RESOURCES_MAX:
-        raise Problem(
-            BODY_TOO_LARGE,
-            f"the report holds {len(body.resources)} resources, at most {RESOURCES_MAX} are taken; split it",
+class ReportReader:
+    """Reads the bodies of one process. What it checked once it knows again by its encoding, for an agent
+    sends the same resources every minute; it forgets everything when it knows `remembered` of them.
+    """
+
+    def __init__(self, instance: WaldurInstance, *, remembered: int = REMEMBERED) -> None:
+        self._instance = instance
+        self._remembered = remembered
+        self._known: dict[str, _Known] = {}
+        self._encoder = msgspec.json.Encoder(order="deterministic")
+
+    def read(self, body: ReportBody, site: Site) -> WireReport:
+        """The report in a body. Raises the `Problem` of the first rule broken."""
+        if len(body.resources) > RESOURCES_MAX:
+            raise Problem(
+                BODY_TOO_LARGE,
+                f"the report holds {len(body.resources)} resources, at most {RESOURCES_MAX} are taken; "
+                "split it",
+            )
+        report_id = canonical_uuid(body.report_id)
+        if report_id is None:
+            _refuse("/reportId", "wanted a UUID in its dashed form")
+        observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
+        known = self._read_all(body.resources)
+        allocation_ids = [one.allocation_id for one in known]
+        if len(set(allocation_ids)) != len(allocation_ids):
+            _refuse_twice(allocation_ids)
+        return WireReport(
+            report_id=UUID(report_id),
+            site=site,
+            observed_at=observed_at,
+            allocation_ids=allocation_ids,
+            contents=[one.content for one in known],
+            resources=[
+                one.canonical or resource for one, resource in zip(known, body.resources, strict=True)
+            ],
         )
-    report_id = canonical_uuid(body.report_id)
-    if report_id is None:
-        _refuse("/reportId", "wanted a UUID in its dashed form")
-    observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
-    encode = msgspec.json.Encoder(order="deterministic").encode
-    allocation_ids: list[str] = []
-    contents: list[Content] = []
-    resources: list[ResourceBody] = []
-    for position, resource in enumerate(body.resources):
-        names = _checked(position, resource, instance)
-        canonical = resource if names.plain else _renamed(resource, names)
-        allocation_ids.append(names.allocation_id)
-        contents.append(Content(content_digest(CANONICALISATION + encode(canonical))))
-        resources.append(canonical)
-    if len(set(allocation_ids)) != len(allocation_ids):
-        _refuse_twice(allocation_ids)
-    return WireReport(UUID(report_id), site, observed_at, allocation_ids, contents, resources)
+
+    def _read_all(self, resources: Sequence[ResourceBody]) -> list[_Known]:
+        if len(self._known) > self._remembered:
+            self._known = {}
+        encoded = self._encoder.encode_lines(resources).splitlines()
+        digests = [content_digest(CANONICALISATION + line) for line in encoded]
+        known = self._known
+        return [
+            known.get(digest) or self._learn(digest, position, resources[position])
+            for position, digest in enumerate(digests)
+        ]
+
+    def _learn(self, digest: str, position: int, resource: ResourceBody) -> _Known:
+        """Checks a resource that was never met in this encoding."""
+        canonical = canonical_resource(position, resource)
+        sent_so = canonical == resource
+        content = digest if sent_so else content_digest(CANONICALISATION + self._encoder.encode(canonical))
+        allocation = str(allocation_id(self._instance, UUID(canonical.resource_id)))
+        known = self._known[digest] = _Known(allocation, Content(content), None if sent_so else canonical)
+        return known
 
 
-def _checked(position: int, resource: ResourceBody, instance: WaldurInstance) -> Names:
-    configured, applied, used = resource.configured, resource.applied, resource.used
-    if (
-        (configured and unknown_component(tuple(configured)))
-        or (applied and unknown_component(tuple(applied)))
-        or (used and unknown_component(tuple(used)))
-    ):
-        _refuse_component(position, resource)
-    try:
-        return _names(
-            instance,
-            resource.resource_id,
-            resource.offering_id,
-            resource.provider_project_ref,
-            resource.native_name,
-        )
-    except TextRefused as refused:
-        _refuse(f"/resources/{position}/{refused.field}", refused.reason)
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _names(
-    instance: WaldurInstance, resource: str, offering: str, ref: str, native_name: str | None
-) -> Names:
-    resource_id, offering_id = canonical_uuid(resource), canonical_uuid(offering)
+def canonical_resource(position: int, resource: ResourceBody) -> ResourceBody:
+    """A resource with its UUIDs in their one form. Raises the `Problem` of the first rule broken."""
+    at = f"/resources/{position}"
+    resource_id, offering_id = canonical_uuid(resource.resource_id), canonical_uuid(resource.offering_id)
     if resource_id is None:
-        raise TextRefused("resourceId", "wanted a UUID in its dashed form")
+        _refuse(f"{at}/resourceId", "wanted a UUID in its dashed form")
     if offering_id is None:
-        raise TextRefused("offeringId", "wanted a UUID in its dashed form")
-    for field, text in (("providerProjectRef", ref), ("nativeName", native_name)):
+        _refuse(f"{at}/offeringId", "wanted a UUID in its dashed form")
+    ref = resource.provider_project_ref
+    for name, text in (("providerProjectRef", ref), ("nativeName", resource.native_name)):
         if text is not None and not (0 < len(text) <= NAME_MAX and text.isprintable()):
-            raise TextRefused(field, f"wanted 1 to {NAME_MAX} printable characters")
-    project_ref = canonical_uuid(ref) or ref
-    return Names(
-        resource_id,
-        offering_id,
-        project_ref,
-        str(allocation_id(instance, UUID(resource_id))),
-        plain=(resource, offering, ref) == (resource_id, offering_id, project_ref),
-    )
-
-
-def _refuse_component(position: int, resource: ResourceBody) -> NoReturn:
+            _refuse(f"{at}/{name}", f"wanted 1 to {NAME_MAX} printable characters")
     for name in ("configured", "applied", "used"):
         unknown = unknown_component(tuple(getattr(resource, name) or ()))
         if unknown is not None:
-            _refuse(f"/resources/{position}/{name}", f"{unknown[:64]!r}: {UNKNOWN}")
-    raise AssertionError("called for a resource with an unknown component")
-
-
-def _renamed(resource: ResourceBody, names: Names) -> ResourceBody:
+            _refuse(f"{at}/{name}", f"{unknown[:64]!r}: {UNKNOWN}")
     return msgspec.structs.replace(
         resource,
-        resource_id=names.resource_id,
-        offering_id=names.offering_id,
-        provider_project_ref=names.provider_project_ref,
+        resource_id=resource_id,
+        offering_id=offering_id,
+        provider_project_ref=canonical_uuid(ref) or ref,
     )
 
 

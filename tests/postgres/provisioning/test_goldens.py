@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 
 from central.provisioning.domain.observation import Site
-from central.provisioning.entrypoints.reports import wire_report
+from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import ReportBody
 from tests.contract.goldens import Refused, Valid, canonical, load
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, Agent
@@ -93,7 +93,9 @@ def test_content_is_that_of_the_canonical_form() -> None:
         said["resources"][0][name] = resource[name].upper()
     resource["configured"] = dict(reversed(resource["configured"].items()))
     reports = [
-        wire_report(msgspec.json.decode(msgspec.json.encode(body), type=ReportBody), Site("slurm"), INSTANCE)
+        ReportReader(INSTANCE).read(
+            msgspec.json.decode(msgspec.json.encode(body), type=ReportBody), Site("slurm")
+        )
         for body in (said, other)
     ]
     assert reports[0].contents == reports[1].contents

@@ -20,7 +20,7 @@ from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.decision import Outcome
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
 from central.provisioning.domain.observation import ProviderProjectRef, Site
-from central.provisioning.entrypoints.reports import wire_report
+from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import ReportBody, allocation_body, outcomes_body
 from tests.unit.central.provisioning.machine import NOW, START
 
@@ -109,7 +109,7 @@ class MemoryDriver:
 
     def report(self, site: str, body: dict[str, Any]) -> tuple[int, Any]:
         decoded = msgspec.json.decode(msgspec.json.encode(body), type=ReportBody)
-        report = wire_report(decoded, Site(site), INSTANCE)
+        report = ReportReader(INSTANCE).read(decoded, Site(site))
         now = START + timedelta(seconds=NOW)
         use_case = ReportResources(self.memory, self, INSTANCE, lambda error: None)
         try:
