@@ -6,7 +6,8 @@
    on.
 3. PostgreSQL refuses to run as root, so a root caller runs it as an unprivileged uid; binaries that uid
    cannot read (an environment below a private home) are copied into the folder first.
-4. The superuser's random password stands in ``password``, 0600, and nowhere else.
+4. The server ends with its owner, also with one that was killed; what is left is stopped at the next start.
+5. The superuser's random password stands in ``password``, 0600, and nowhere else.
 """
 
 import os
@@ -14,6 +15,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,6 +69,17 @@ def wheel_bin_dir() -> Path:
             "install it or name a bin folder"
         )
     return Path(next(iter(spec.submodule_search_locations))) / "pginstall18" / "bin"
+
+
+def _ending_with_us() -> list[str]:
+    """Words before a command that let it be interrupted when we are killed.
+
+    The kernel watches the thread that started it, so only the main thread's word is good for it.
+    """
+    setpriv = shutil.which("setpriv", path=_ENVIRONMENT["PATH"])
+    if setpriv is None or threading.current_thread() is not threading.main_thread():
+        return []
+    return [setpriv, "--pdeathsig", "INT", "--"]
 
 
 class EmbeddedPostgres:
@@ -246,7 +259,7 @@ class EmbeddedPostgres:
         for name, value in settings.items():
             argv += ["-c", f"{name}={value}"]
         with self._log().open("ab") as log:
-            self._process = self._spawn(argv, log)
+            self._process = self._spawn([*_ending_with_us(), *argv], log)
 
     def _log(self) -> Path:
         return self._folder / "log" / "postgresql.log"

