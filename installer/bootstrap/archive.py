@@ -86,11 +86,12 @@ class VerifiedArchive:
         )
         return tuple(sorted(WHEELS + file_name for file_name in named.values()))
 
-    def extract(self, paths: Iterable[str], destination: Path) -> None:
+    def extract(self, paths: Iterable[str], destination: Path, *, sync: bool = True) -> None:
         """Write the files ``paths`` below the existing folder ``destination``, with their modes whatever
         the umask.
 
-        Each file is made anew (an existing one refuses) and synced. Raises Refusal ``storage_failed``.
+        Each file is made anew (an existing one refuses) and synced, unless it is for the moment only. Raises
+        Refusal ``storage_failed``.
         """
         where = destination
         try:
@@ -98,7 +99,7 @@ class VerifiedArchive:
             try:
                 for path in paths:
                     where = destination / path
-                    self._write(root, path)
+                    self._write(root, path, sync=sync)
             finally:
                 os.close(root)
         except OSError as error:
@@ -116,7 +117,7 @@ class VerifiedArchive:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, root: int, path: str) -> None:
+    def _write(self, root: int, path: str, *, sync: bool) -> None:
         folders, _, name = path.rpartition("/")
         with ExitStack() as opened:
             folder = os.dup(root)
@@ -129,8 +130,10 @@ class VerifiedArchive:
                 file.write(self.read(path))
                 file.flush()
                 os.fchmod(file.fileno(), self._contents[path].mode)
-                os.fsync(file.fileno())
-            os.fsync(folder)
+                if sync:
+                    os.fsync(file.fileno())
+            if sync:
+                os.fsync(folder)
 
 
 def open_verified(path: Path, *, allowed_signers: Path, trust: Trust = HOST_TRUST) -> VerifiedArchive:

@@ -95,6 +95,7 @@ def _build(archive: VerifiedArchive, port: ControllerPort, lock_fd: int) -> Path
         scratch=scratch,
         console_script=CONSOLE_SCRIPT,
         lock_fd=lock_fd,
+        keep_tools=True,
     )
     build_environment(spec, archive, checkpoint=port.checkpoint, progress=port.progress)
     seal_tree(

@@ -1,10 +1,10 @@
 """Builds one Python environment at its final path from wheels of a verified archive, with no network (I5).
 
-1. The wheels the requirements file names, and pip's own, are written to a scratch folder from the sealed
-   archive.
+1. The wheels the requirements file names are written to a scratch folder from the sealed archive; pip is
+   unpacked from its own wheel, unless this process runs from the controller that keeps it.
 2. The environment is made without pip (it cannot be moved afterwards, so it is made where it stays).
-3. pip runs from its own wheel: isolated, no configuration, no index, no cache, complete hashes, wheels
-   only, no resolving.
+3. pip runs isolated: no configuration, no index, no cache, complete hashes, wheels only, no resolving. It is
+   the tool that builds and does not become part of what is built.
 4. Modules are compiled with checked hashes, so no time stamp decides whether bytecode is stale.
 5. ``pip check`` must be content, but for the overrides the manifest records.
 6. ``pharos-release`` tells the process which release it is; the console script's entry point must import.
@@ -13,23 +13,30 @@ The folder is not sealed here: see ``installer.bootstrap.seal``. Row 21: no vari
 child.
 """
 
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from installer.bootstrap.archive import WHEELS, VerifiedArchive
+from installer.bootstrap.bytecode import compile_commands
 from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
+from installer.bootstrap.children import Children, Command, Outcome
 from installer.bootstrap.errors import refusal
+from installer.bootstrap.pip_tool import NAME as PIP
+from installer.bootstrap.pip_tool import RELEASE_FILE, TOOLS, kept_tools, pip_command, unpack_pip
 from installer.domain.manifest import Override
 from installer.domain.refusal import Refusal
-from installer.domain.requirements import RequirementsError, normalise, parse_wheel_name
+from installer.domain.requirements import (
+    RequirementsError,
+    format_requirements,
+    normalise,
+    parse_requirements,
+    parse_wheel_name,
+)
 
-RELEASE_FILE: Final = "pharos-release"
 _CHECK_LINE: Final = re.compile(
     r"(?P<package>\S+) \S+ has requirement (?P<field>.+), but you have (?P<have>\S+ \S+)\."
 )
@@ -46,8 +53,8 @@ _LINES: Final = 4
 class EnvironmentSpec:
     """What to build. ``path`` is final and does not exist; ``requirements`` is a path in the archive.
 
-    ``scratch`` is a folder to make, fill with wheels and remove. ``lock_fd`` is inherited by every child on
-    purpose: a pip that outlives us still blocks the next run (row 43).
+    ``scratch`` is a folder to make, fill and remove, on the file system of ``path``. ``lock_fd`` is inherited
+    by every child (row 43). ``keep_tools`` leaves the unpacked pip in ``tools/``, for who runs from here.
     """
 
     path: Path
@@ -57,6 +64,7 @@ class EnvironmentSpec:
     console_script: str
     lock_fd: int | None = None
     timeout_seconds: float = 900.0
+    keep_tools: bool = False
 
 
 def build_environment(
@@ -71,23 +79,19 @@ def build_environment(
     """
     if spec.path.is_symlink() or spec.path.exists():
         raise refusal("environment_exists", found=str(spec.path), wanted="no such folder yet")
+    build = _Build(spec, archive, checkpoint)
     try:
-        wheels = archive.wheels_of(spec.requirements)
-        pip = _pip_wheel(archive)
+        checkpoint("before-unpack")
+        wheels = build.unpack()
+        checkpoint("after-unpack")
+        progress(f"{wheels} wheels for {spec.path}")
+        build.make()
+        shutil.rmtree(spec.scratch)
     except RequirementsError as error:
+        _forget(spec)
         raise refusal(
             "archive_requirements", found=str(error), wanted="one wheel a line, and pip's own"
         ) from error
-    progress(f"{len(wheels)} wheels for {spec.path}")
-    try:
-        checkpoint("before-unpack")
-        if spec.scratch.exists():
-            shutil.rmtree(spec.scratch)
-        spec.scratch.mkdir(mode=0o700)
-        archive.extract(sorted({*wheels, pip, spec.requirements}), spec.scratch)
-        checkpoint("after-unpack")
-        _build(spec, archive, spec.scratch / pip / "pip", checkpoint)
-        shutil.rmtree(spec.scratch)
     except OSError as error:
         _forget(spec)
         raise refusal("storage_failed", found=f"{spec.path}: {error}", wanted="an environment") from error
@@ -96,40 +100,94 @@ def build_environment(
         raise
 
 
-def _build(spec: EnvironmentSpec, archive: VerifiedArchive, pip: Path, checkpoint: Checkpoint) -> None:
-    python = spec.path / "bin" / "python"
+class _Build:
+    """One build under way."""
 
-    def step(name: str, code: str, command: list[str | Path]) -> subprocess.CompletedProcess[str]:
-        checkpoint(f"before-{name}")
-        outcome = _run(spec, command)
-        if code and outcome.returncode != 0:
-            raise _failed(code, name, outcome)
-        checkpoint(f"after-{name}")
-        return outcome
+    __slots__ = ("archive", "checkpoint", "children", "python", "spec", "tools", "unpacked")
 
-    venv = ["-I", "-m", "venv", "--without-pip", "--symlinks"]
-    step("venv", "environment_venv", [spec.interpreter, *venv, spec.path])
-    install: list[str | Path] = ["--no-index", "--find-links", spec.scratch / WHEELS, "--require-hashes"]
-    install += ["--no-deps", "--only-binary", ":all:", "--no-compile", "--no-warn-script-location"]
-    install += ["--requirement", spec.scratch / spec.requirements]
-    step("pip", "environment_pip", [python, "-I", pip, *_PIP_OPTIONS, "install", "--quiet", *install])
-    packages = sorted((spec.path / "lib").glob("python3.*/site-packages"))
-    compileall: list[str | Path] = [
-        "-m",
-        "compileall",
-        "-q",
-        "--invalidation-mode",
-        "checked-hash",
-        *packages,
-    ]
-    step("compile", "environment_pip", [python, "-I", *compileall])
-    (spec.path / RELEASE_FILE).write_text(f"{archive.release_id}\n", encoding="ascii")
-    (spec.path / RELEASE_FILE).chmod(0o644)
-    _accept(step("check", "", [python, "-I", pip, *_PIP_OPTIONS, "check"]), archive.manifest.overrides)
-    step("smoke", "environment_broken", [python, "-I", "-B", "-c", _SMOKE, spec.console_script])
+    def __init__(self, spec: EnvironmentSpec, archive: VerifiedArchive, checkpoint: Checkpoint) -> None:
+        self.spec = spec
+        self.archive = archive
+        self.checkpoint = checkpoint
+        self.children = Children(
+            scratch=spec.scratch, lock_fd=spec.lock_fd, timeout_seconds=spec.timeout_seconds
+        )
+        self.python = spec.path / "bin" / "python"
+        self.unpacked = spec.scratch / TOOLS
+        self.tools = self.unpacked
 
+    @property
+    def requirements(self) -> Path:
+        """What pip is asked to install: the archive's file, without pip."""
+        return self.spec.scratch / "requirements.txt"
 
-_PIP_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
+    def unpack(self) -> int:
+        """Fill the scratch folder; how many wheels there are."""
+        scratch = self.spec.scratch
+        wheels = [
+            path
+            for path in self.archive.wheels_of(self.spec.requirements)
+            if parse_wheel_name(path.removeprefix(WHEELS)).name != PIP
+        ]
+        if scratch.exists():
+            shutil.rmtree(scratch)
+        scratch.mkdir(mode=0o700)
+        self.archive.extract(wheels, scratch, sync=False)
+        listed = parse_requirements(self.archive.read(self.spec.requirements).decode("ascii"))
+        kept = format_requirements(entry for entry in listed if entry.name != PIP)
+        self.requirements.write_text(kept, encoding="ascii")
+        self._find_pip()
+        return len(wheels)
+
+    def _find_pip(self) -> None:
+        kept = None if self.spec.keep_tools else kept_tools(self.archive)
+        if kept is not None:
+            self.tools = kept
+        else:
+            unpack_pip(self.archive, self.unpacked)
+
+    def make(self) -> None:
+        """Everything from the empty path to a finished environment."""
+        spec, point = self.spec, self.checkpoint
+        point("before-venv")
+        venv: Command = [spec.interpreter, "-I", "-m", "venv", "--without-pip", "--symlinks", spec.path]
+        _succeeded("environment_venv", "venv", self.children.run(venv))
+        point("after-venv")
+        point("before-pip")
+        if self.tools == self.unpacked:
+            self._compile(self.unpacked, strip=self.unpacked)
+        install: list[str | Path] = ["--no-index", "--find-links", spec.scratch / WHEELS, "--require-hashes"]
+        install += ["--no-deps", "--only-binary", ":all:", "--no-compile", "--no-warn-script-location"]
+        install += ["--requirement", self.requirements]
+        pip = pip_command(self.python, self.tools, "install", "--quiet", *install)
+        _succeeded("environment_pip", "pip", self.children.run(pip))
+        point("after-pip")
+        point("before-compile")
+        self._compile(*(spec.path / "lib").glob("python3.*/site-packages"))
+        point("after-compile")
+        (spec.path / RELEASE_FILE).write_text(f"{self.archive.release_id}\n", encoding="ascii")
+        (spec.path / RELEASE_FILE).chmod(0o644)
+        self._judge()
+        if spec.keep_tools:
+            self.unpacked.rename(spec.path / TOOLS)
+        point("after-smoke")
+
+    def _compile(self, *folders: Path, strip: Path | None = None) -> None:
+        for folder in folders:
+            lists = self.spec.scratch / f"{folder.name}.list"
+            commands = compile_commands(self.python, folder, lists, strip=strip)
+            _succeeded("environment_pip", "compile", self.children.run(*commands))
+
+    def _judge(self) -> None:
+        """``pip check`` and the console script's import only read, so they run at the same time."""
+        self.checkpoint("before-check")
+        check = pip_command(self.python, self.tools, "check")
+        smoke: Command = [self.python, "-I", "-B", "-c", _SMOKE, self.spec.console_script]
+        checked, smoked = self.children.run(check, smoke)
+        _accept(checked, self.archive.manifest.overrides)
+        self.checkpoint("after-check")
+        self.checkpoint("before-smoke")
+        _succeeded("environment_broken", "smoke", [smoked])
 
 
 def _forget(spec: EnvironmentSpec) -> None:
@@ -140,7 +198,7 @@ def _forget(spec: EnvironmentSpec) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _accept(outcome: subprocess.CompletedProcess[str], overrides: Iterable[Override]) -> None:
+def _accept(outcome: Outcome, overrides: Iterable[Override]) -> None:
     """Every complaint of ``pip check`` is exactly a recorded override, or the environment is refused (I5)."""
     if outcome.returncode == 0:
         return
@@ -156,47 +214,13 @@ def _accept(outcome: subprocess.CompletedProcess[str], overrides: Iterable[Overr
         raise _failed("environment_incomplete", "pip check", outcome)
 
 
-def _pip_wheel(archive: VerifiedArchive) -> str:
-    found = [
-        path for path in archive.paths(WHEELS) if parse_wheel_name(path.removeprefix(WHEELS)).name == "pip"
-    ]
-    if len(found) != 1:
-        raise RequirementsError(f"{len(found)} wheels of pip")
-    return found[0]
+def _succeeded(code: str, name: str, outcomes: Iterable[Outcome]) -> None:
+    for outcome in outcomes:
+        if outcome.returncode != 0:
+            raise _failed(code, name, outcome)
 
 
-def _run(spec: EnvironmentSpec, command: list[str | Path]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            [os.fspath(part) for part in command],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            cwd="/",
-            env=_environment(spec.scratch),
-            umask=0o022,
-            pass_fds=() if spec.lock_fd is None else (spec.lock_fd,),
-            timeout=spec.timeout_seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        text = f"no end after {spec.timeout_seconds:.0f} s"
-        raise refusal("environment_pip", found=f"{command[0]}: {text}", wanted="an environment") from error
-
-
-def _environment(scratch: Path) -> dict[str, str]:
-    return {
-        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-        "LANG": "C.UTF-8",
-        "HOME": "/nonexistent",
-        "TMPDIR": os.fspath(scratch),
-        "PIP_CONFIG_FILE": "/dev/null",
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-
-
-def _failed(code: str, name: str, outcome: subprocess.CompletedProcess[str]) -> Refusal:
+def _failed(code: str, name: str, outcome: Outcome) -> Refusal:
     lines = [line.strip() for line in (outcome.stdout + outcome.stderr).splitlines() if line.strip()]
     words = " | ".join(lines[-_LINES:])[-_WORDS:]
     text = "".join(character if character.isprintable() else "?" for character in words)
