@@ -8,7 +8,8 @@ import io
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -294,9 +295,24 @@ def evidence_keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def rig(tmp_path: Path, evidence_keys: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: what is synced hundreds of times costs nothing there."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="pharos-rig-", dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def rig(memory_path: Path, evidence_keys: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """A host with hand-off and evidence, nothing installed; directory and Site API answer as they should."""
-    root = tmp_path / "host"
+    return make_rig(memory_path, evidence_keys, monkeypatch)
+
+
+def make_rig(below: Path, evidence_keys: Path, monkeypatch: pytest.MonkeyPatch) -> Rig:
+    """A fresh host."""
+    root = below / "host"
     root.mkdir(mode=0o755)
     clock = FakeClock()
     made = Rig(root=root, keys=evidence_keys, clock=clock, fake=FakeHost(root, clock))
@@ -374,4 +390,14 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> SiteAnswers:
     return ANSWERS
 
 
-__all__ = ["Behaviour", "Rig", "SiteAnswers", "active", "answers", "evidence_keys", "replace", "rig"]
+__all__ = [
+    "Behaviour",
+    "Rig",
+    "SiteAnswers",
+    "active",
+    "answers",
+    "evidence_keys",
+    "memory_path",
+    "replace",
+    "rig",
+]

@@ -4,12 +4,14 @@ agrees.
 
 import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.installer.rig import UNIT, Rig
+from tests.installer.rig import UNIT, Rig, make_rig
 from tests.installer.systemctl import Behaviour
 
 KILLED = -signal.SIGKILL
@@ -105,19 +107,20 @@ def test_x8_checkpoints_are_refused_outside_a_laboratory(rig: Rig) -> None:
     assert result.code == 2 and "checkpoint_refused" in result.stderr
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_checkpoint_and_any_reruns_leave_the_prior_or_the_new_state(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory, rig: Rig
+    data: st.DataObject, memory_path: Path, evidence_keys: Path
 ) -> None:
-    """The fixture's hand-off is kept over examples; each starts from a fresh pair of releases and a clean
-    memory.
-    """
-    number = len(list(rig.paths.releases.iterdir())) if rig.paths.releases.exists() else 0
-    old, new = rig.release(f"1.{number}.0"), rig.release(f"1.{number}.1")
-    rig.fake.behaviours[new] = data.draw(
-        st.sampled_from([Behaviour(), Behaviour(ready_after=-1), Behaviour(dies_after=0.1)])
-    )
+    with tempfile.TemporaryDirectory(dir=memory_path) as folder, pytest.MonkeyPatch.context() as patch:
+        _any_crash(data, make_rig(Path(folder), evidence_keys, patch))
+
+
+def _any_crash(data: st.DataObject, rig: Rig) -> None:
+    old, new = rig.release("0.1.0"), rig.release("0.2.0")
+    healthy = st.sampled_from([Behaviour(), Behaviour(ready_after=-1), Behaviour(dies_after=0.1)])
+    rig.fake.behaviours[new] = data.draw(healthy)
     assert rig.activate(old).code == 0
     rig.clock.sleep(1)
     prior = rig.snapshot()
