@@ -12,13 +12,13 @@ B2, B11, H10).
 
 import contextlib
 import ctypes
+import errno
 import hashlib
 import os
 import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -45,6 +45,10 @@ _SEAL_LIMIT: Final = 64 * 1024
 _TREE_LIMIT: Final = 64 * 1024 * 1024
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OWN: Final = frozenset({SEAL, TREE})
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+_NO_FILE: Final = frozenset({errno.ELOOP, errno.ENXIO})
+_PIECE: Final = 1 << 20
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -64,7 +68,7 @@ def seal_tree(
     """Seal the finished folder ``root``. Points: digest, seal-temp, seal-rename. Raises Refusal."""
     try:
         checkpoint("before-digest")
-        entries = list(_entries(root))
+        entries = _entries(root)
         listing = encode_tree(entries)
         _write_synced(root, TREE, listing, lambda _point: None)
         _sync_file_system(root)
@@ -166,47 +170,78 @@ def _read(root: Path, name: str, limit: int) -> bytes | None:
     return data
 
 
-def _entries(root: Path) -> Iterator[TreeEntry]:
+def _entries(root: Path) -> list[TreeEntry]:
     folder = os.open(root, _FOLDER)
     try:
         facts = os.fstat(folder)
-        if facts.st_uid not in {0, os.geteuid()} or facts.st_mode & 0o022:
+        if facts.st_uid not in {0, os.geteuid()} or facts.st_mode & _OTHERS_WRITE:
             found = f"{root} has owner {facts.st_uid} and mode {stat.S_IMODE(facts.st_mode):04o}"
             raise refusal("tree_unsealable", found=found, wanted="a folder of root, writable by it alone")
-        yield from _walk(folder, "", facts.st_uid)
+        found_entries: list[TreeEntry] = []
+        _walk(folder, "", facts.st_uid, found_entries)
     finally:
         os.close(folder)
+    return found_entries
 
 
-def _walk(folder: int, prefix: str, owner: int) -> Iterator[TreeEntry]:
-    with os.scandir(folder) as listing:
-        names = [entry.name for entry in listing if prefix or entry.name not in {SEAL, TREE}]
-    for name in names:
+def _walk(folder: int, prefix: str, owner: int, entries: list[TreeEntry]) -> None:
+    """Append what lies below the open ``folder``; every name is opened below its folder, no link followed.
+
+    What is judged and hashed is one descriptor, so nothing can be exchanged in between.
+    """
+    for name in os.listdir(folder):
+        if not prefix and name in _OWN:
+            continue
         path = prefix + name
-        reason = path_fault(path)
-        facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        link = stat.S_ISLNK(facts.st_mode)
-        if reason is None and (facts.st_uid != owner or (facts.st_mode & 0o022 and not link)):
-            reason = f"{path!a} has owner {facts.st_uid} and mode {stat.S_IMODE(facts.st_mode):04o}"
-        if reason is None and not (link or stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
-            reason = f"{path!a} is no file, link or folder"
-        if reason is not None:
-            raise refusal(
-                "tree_unsealable", found=reason, wanted=f"files of user {owner}, writable by it alone"
-            )
-        if link:
-            target = os.readlink(name, dir_fd=folder)
-            yield TreeEntry(path, stat.S_IFLNK, hashlib.sha256(os.fsencode(target)).hexdigest())
-        elif stat.S_ISDIR(facts.st_mode):
-            yield TreeEntry(path, facts.st_mode, None)
-            inner = os.open(name, _FOLDER, dir_fd=folder)
-            try:
-                yield from _walk(inner, f"{path}/", owner)
-            finally:
-                os.close(inner)
-        else:
-            with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb", buffering=0) as file:
-                yield TreeEntry(path, facts.st_mode, hashlib.file_digest(file, "sha256").hexdigest())
+        if (fault := path_fault(path)) is not None:
+            raise _unsealable(fault, owner)
+        try:
+            inner = os.open(name, _FILE, dir_fd=folder)
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise
+            entries.append(_link(folder, name, path, owner))
+            continue
+        try:
+            facts = os.fstat(inner)
+            mode = facts.st_mode
+            if facts.st_uid != owner or mode & _OTHERS_WRITE:
+                found = f"{path!a} has owner {facts.st_uid} and mode {stat.S_IMODE(mode):04o}"
+                raise _unsealable(found, owner)
+            if stat.S_ISREG(mode):
+                entries.append(TreeEntry(path, mode, _sha256(inner, facts.st_size)))
+            elif stat.S_ISDIR(mode):
+                entries.append(TreeEntry(path, mode, None))
+                _walk(inner, f"{path}/", owner, entries)
+            else:
+                raise _unsealable(f"{path!a} is no file, link or folder", owner)
+        finally:
+            os.close(inner)
+
+
+def _link(folder: int, name: str, path: str, owner: int) -> TreeEntry:
+    """The entry of what cannot be opened as a file: a link, or the refusal of anything else."""
+    facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISLNK(facts.st_mode):
+        raise _unsealable(f"{path!a} is no file, link or folder", owner)
+    if facts.st_uid != owner:
+        raise _unsealable(f"{path!a} has owner {facts.st_uid}", owner)
+    target = os.readlink(name, dir_fd=folder)
+    return TreeEntry(path, stat.S_IFLNK, hashlib.sha256(os.fsencode(target)).hexdigest())
+
+
+def _unsealable(found: str, owner: int) -> Exception:
+    return refusal("tree_unsealable", found=found, wanted=f"files of user {owner}, writable by it alone")
+
+
+def _sha256(descriptor: int, size: int) -> str:
+    """The digest of all that can be read; a file that grows is read to its end. Most files need one read."""
+    piece = os.read(descriptor, min(size, _PIECE) + 1)
+    digest = hashlib.sha256(piece)
+    if len(piece) != size:
+        while piece := os.read(descriptor, _PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def _encode(seal: Seal) -> bytes:

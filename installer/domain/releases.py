@@ -1,5 +1,5 @@
 """Choosing among the releases a host retains: by record and seal only, never by name order or time (public
-case B6).
+case B06).
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,9 @@
 H10, H21).
 """
 
+import hashlib
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -193,6 +195,25 @@ def test_a_pipe_is_not_sealed(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with pytest.raises(Refusal, match="no file, link or folder"):
         seal(folder)
+
+
+def test_a_socket_is_not_sealed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)  # a socket's name is short, tmp_path may not be
+    os.mknod("door", 0o600 | stat.S_IFSOCK)
+    with pytest.raises(Refusal, match="no file, link or folder"):
+        seal(folder)
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20])
+def test_row13_a_file_of_any_size_is_hashed_to_its_end(folder: Path, size: int) -> None:
+    data = bytearray(os.urandom(size))
+    (folder / "lib" / "large").write_bytes(data)
+    seal(folder)
+    verify_seal(folder)
+    listed = {entry.path: entry.sha256 for entry in decode_tree((folder / TREE).read_bytes())}
+    assert listed["lib/large"] == hashlib.sha256(data).hexdigest()
+    (folder / "lib" / "large").write_bytes(data + b"x")
+    assert "lib/large" in refused(folder).found
 
 
 def test_row21_umask_changes_nothing(folder: Path) -> None:
