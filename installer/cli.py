@@ -202,6 +202,7 @@ def activate_command(ports: Ports, /, components: str, evidence: str, **options:
         request = ActivateRequest(
             release=_release(host, ports, release),
             components=names,
+            named=release is not None,
             evidence=host.paths.at(str(Path(evidence).absolute())),
             operation=str(uuid.uuid4()),
             **accepted,

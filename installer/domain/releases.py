@@ -37,6 +37,17 @@ def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | N
     )
 
 
+def is_downgrade(current: str | None, wanted: str) -> bool:
+    """Whether ``wanted`` has a lower version than ``current``; digests and times order nothing (row 16, row
+    24).
+    """
+    return current is not None and _version(wanted) < _version(current)
+
+
+def _version(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.rpartition("-")[0].split(".") if part.isdecimal())
+
+
 def rollback_target(
     sealed: Sequence[str], *, component: str, asked: str | None, current: str | None, previous: str | None
 ) -> str:

@@ -27,6 +27,7 @@ from installer.host.site_inputs import Site, read_evidence
 from installer.phases.guards import (
     refuse_bad,
     refuse_changed_inputs,
+    refuse_downgrade,
     refuse_masked,
     refuse_mismatch,
     refuse_unfinished,
@@ -47,6 +48,8 @@ class ActivateRequest:
     evidence: Path
     operation: str
     """Id of this operation, made by the caller."""
+    named: bool = False
+    """The administrator named the release; an older one is taken only then."""
     retry_bad: bool = False
     accepted_units: tuple[str, ...] = ()
     accept_inputs: bool = False
@@ -152,6 +155,7 @@ def _targets(
     for name in request.components:
         unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
+        refuse_downgrade(name, prior, installed.id, named=request.named)
         refuse_masked(unit, prior)
         refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
         if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):

@@ -5,7 +5,7 @@ can be read.
 from installer.domain.activation import ComponentIntent, ComponentState, linked_release
 from installer.domain.profile import Profile
 from installer.domain.refusal import PREFLIGHT_REFUSED, UNFINISHED_JOURNAL, Refusal
-from installer.domain.releases import refuse_unreadable_journal
+from installer.domain.releases import is_downgrade, refuse_unreadable_journal
 from installer.domain.state import State
 from installer.host.component_journal import journal_schema
 from installer.host.context import Host
@@ -74,6 +74,19 @@ def refuse_changed_inputs(name: str, prior: ComponentState, profile: Profile, *,
             found=f"since {name} was activated the profile changed at {', '.join(changed)}",
             wanted="the interpreter, endpoints and identities that were recorded",
             remedy="If the change is meant, pass --accept-changed-inputs; the new values are recorded then.",
+            exit_code=PREFLIGHT_REFUSED,
+        )
+
+
+def refuse_downgrade(name: str, prior: ComponentState, release: str, *, named: bool) -> None:
+    """Raise ``downgrade_implicit`` (exit 3): an older release is activated only when named (row 16)."""
+    current = prior.record.release if prior.record is not None else None
+    if is_downgrade(current, release) and not named:
+        raise Refusal(
+            "downgrade_implicit",
+            found=f"{release} is older than {current}, which is active for {name}",
+            wanted="a newer release, or an explicit way back",
+            remedy=f"Use `rollback`, or name the older one: --release {release}.",
             exit_code=PREFLIGHT_REFUSED,
         )
 

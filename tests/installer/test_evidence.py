@@ -1,7 +1,12 @@
 """Evidence: signed, for this contract, revision, component, site and time (I12, X8, row 41)."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+import yaml
+
+from installer.domain.contracts import CONTRACTS as CONTRACT_MEANINGS
+from installer.domain.contracts import NEEDS
 from installer.domain.refusal import Refusal
 from tests.installer.rig import CONTRACTS, Rig
 
@@ -91,3 +96,18 @@ def test_evidence_of_another_shape_is_one_refusal() -> None:
     with pytest.raises(Refusal) as caught:
         parse_evidence({"schema": 1})
     assert caught.value.code == "evidence_invalid"
+
+
+def test_i12_a_release_demands_what_the_table_says() -> None:
+    described = yaml.safe_load((Path(__file__).parents[2] / "release/components.yaml").read_text())
+    for name, needed in NEEDS.items():
+        component = described["components"][name]
+        assert set(component["contracts"]) == set(needed) <= set(CONTRACT_MEANINGS)
+
+
+def test_row_17_a_linked_evidence_folder_is_refused(rig: Rig) -> None:
+    folder = rig.paths.at("/evidence")
+    real = folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to(real)
+    result = rig.activate(rig.release("0.1.0"))
+    assert result.code == 4 and "input_link" in result.stderr

@@ -160,3 +160,14 @@ def test_b4_rollback_to_a_release_known_to_be_bad_is_refused_unless_asked_for(ri
     assert refused.code == 3 and "release_bad" in refused.stderr
     rig.fake.behaviours[bad] = Behaviour()
     assert rig.run("rollback", "--to", bad, "--retry-bad").code == 0
+
+
+def test_row_16_an_older_release_is_activated_only_when_it_is_named(rig: Rig) -> None:
+    old, new = rig.release("0.9.0"), rig.release("0.10.0")
+    rig.own_release = new
+    words = ("activate", "--components", "ssh-access", "--evidence", "/evidence")
+    assert rig.run(*words).code == 0 and rig.link() == new
+    rig.own_release = old
+    refused = rig.run(*words)
+    assert refused.code == 3 and "downgrade_implicit" in refused.stderr and rig.link() == new
+    assert rig.run(*words, "--release", old).code == 0 and rig.link() == old
