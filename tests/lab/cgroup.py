@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.lab.errors import LabError
 from tests.lab.limits import LIMITS
-from tests.lab.processes import wait_until
+from tests.lab.processes import children, wait_until
 from tests.lab.slot import Slot
 
 
@@ -35,8 +35,12 @@ def end_all(slot: Slot) -> None:
 
 
 def end_companions(slot: Slot) -> None:
-    """End what runs beside the host, politely first: a database leaves shared memory when it is killed."""
-    for pid in _members(slot.companions):
+    """End what runs beside the host, politely first: a database leaves shared memory when it is killed.
+
+    Only those that were started from outside are asked: each ends its own children in its own order.
+    """
+    members = set(_members(slot.companions))
+    for pid in members - {child for member in members for child in children(member)}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     wait_until(lambda: not _populated(slot.companions), LIMITS.clean_stop)
