@@ -1,8 +1,8 @@
 """The agent as the console script composes it, but with limits of the test's choice and death at a named
 checkpoint.
 
-`DRIVE` in the environment: `{"die_at": name, "times": n, "limits": {…}}`. Death is SIGKILL of itself:
-nothing is flushed, closed or undone.
+`DRIVE` in the environment: `{"die_at": name, "times": n, "hang_at": name, "limits": {…}}`. Death is SIGKILL
+of itself: nothing is flushed, closed or undone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.stop import Stop
@@ -24,6 +25,8 @@ def main() -> int:
     left = {"n": int(drive.get("times", 1))}
 
     def checkpoint(name: str) -> None:
+        if name == drive.get("hang_at"):
+            time.sleep(3600)
         if name != drive.get("die_at"):
             return
         left["n"] -= 1

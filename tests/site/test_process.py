@@ -40,6 +40,22 @@ def test_I06_ready_status_watchdog_stopping(agent: AgentProcess) -> None:
     assert "STOPPING=1" in agent.notices()
 
 
+def test_watchdog_is_fed_by_finished_steps_only(agent: AgentProcess) -> None:
+    """A loop that hangs is not kept alive by anything else: systemd restarts it (WatchdogSec=)."""
+    limits = {"reconcile_seconds": 0.5, "wait_seconds": 1, "reconcile_share": 1}
+    agent.start(module=DRIVEN, DRIVE=json.dumps({"limits": limits, "hang_at": "before-modify"}))
+    agent.wait_ready()
+    fed = agent.notices().count("WATCHDOG=1")
+    agent.wait_until(lambda: agent.notices().count("WATCHDOG=1") >= fed + 3, "a fed watchdog")
+    agent.site_api.history.present(K1, agent.slapd.target("alice"))
+    agent.wait_until(lambda: "changes_journalled" in agent.log(), "the change")
+    time.sleep(0.5)
+    fed = agent.notices().count("WATCHDOG=1")
+    time.sleep(2.5)
+    assert agent.notices().count("WATCHDOG=1") == fed
+    assert not agent.dead()
+
+
 def test_status_of_each_state(agent: AgentProcess) -> None:
     assert agent.ask("status").returncode == 4
     assert json.loads(agent.ask("status", "--json").stdout)["state"] == "not_running"

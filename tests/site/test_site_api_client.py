@@ -263,7 +263,7 @@ def test_unknown_and_stale_receipts_do_not_spin(agent: AgentProcess) -> None:
     api.history.known.clear()
     other = api.history.present(K1, agent.slapd.target("bob"))
     api.history.known.clear()
-    agent.wait_until(lambda: "report_received unknown=1" in agent.log(), "told")
+    agent.wait_until(lambda: " unknown=1" in agent.log(), "told")
     assert api.history.outcome(other) is None
     reports = len(api.history.reports)
     time.sleep(1)

@@ -65,6 +65,14 @@ class ReportJournal(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """A report central has, and its word on each result."""
+
+    report_id: UUID
+    receipts: tuple[Receipt, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportResults:
     """Sends the open report, or makes one of what was not reported yet."""
 
@@ -75,8 +83,8 @@ class ReportResults:
     batch_results: int
     checkpoint: Callable[[str], None] = field(default=lambda _name: None)
 
-    def run(self, *, now: datetime) -> tuple[Receipt, ...] | None:
-        """Receipts of one report; None when there is nothing to report. Raises what the API raises."""
+    def run(self, *, now: datetime) -> Reported | None:
+        """One report; None when there is nothing to report. Raises what the API raises."""
         report = self.journal.open_report() or self._prepare(now)
         if report is None:
             return None
@@ -84,7 +92,7 @@ class ReportResults:
         self.checkpoint("report-sent")
         self.journal.close_report(receipts)
         self.checkpoint("receipts-journalled")
-        return receipts
+        return Reported(report.report_id, receipts)
 
     def give_up(self) -> None:
         """central refused this report for good: the next one is made afresh from the record."""

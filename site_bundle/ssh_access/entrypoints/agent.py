@@ -22,7 +22,7 @@ from site_bundle.ssh_access.application.accept_feed import AcceptanceJournal, Ac
 from site_bundle.ssh_access.application.apply_changes import ApplyChanges
 from site_bundle.ssh_access.application.check_self import DirectoryProbe, PeopleProbe
 from site_bundle.ssh_access.application.poll_changes import PollChanges
-from site_bundle.ssh_access.application.report_results import Receipt, ReportResults
+from site_bundle.ssh_access.application.report_results import Reported, ReportResults
 from site_bundle.ssh_access.domain.feed import FeedBrokenError
 from site_bundle.ssh_access.domain.plan import Policy
 from site_bundle.ssh_access.domain.target import UidRange
@@ -212,7 +212,7 @@ class Agent:
 
     def _report_turn(self) -> None:
         try:
-            receipts = self._report.run(now=self._now())
+            reported = self._report.run(now=self._now())
         except SiteApiRefusedError as error:
             self._telling.failed(REPORTS, error)
             if error.status in _REPORT_IS_WRONG:
@@ -225,12 +225,12 @@ class Agent:
             wait = self._report_backoff.failed(at_least=_asked_for(error))
             self._due.report = self._monotonic() + wait
         else:
-            if receipts is not None:
-                self._reported(receipts)
+            if reported is not None:
+                self._reported(reported)
 
-    def _reported(self, receipts: tuple[Receipt, ...]) -> None:
-        self._telling.reported(receipts, self._now())
-        if any(receipt.outcome == "stale" for receipt in receipts):
+    def _reported(self, reported: Reported) -> None:
+        self._telling.reported(reported, self._now())
+        if any(receipt.outcome == "stale" for receipt in reported.receipts):
             # Decided anew and reported again, but never in a tight circle.
             self._due.report = self._monotonic() + self._report_backoff.failed()
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from site_bundle.kernel.times import render_time
 from site_bundle.ssh_access.application.accept_feed import Accepted
 from site_bundle.ssh_access.application.health import Check, Health, Status
 from site_bundle.ssh_access.application.poll_changes import Polled
-from site_bundle.ssh_access.application.report_results import Receipt
+from site_bundle.ssh_access.application.report_results import Reported
 from site_bundle.ssh_access.domain.desired import DesiredKey, Outcome, Verdict
 from site_bundle.ssh_access.domain.feed import FeedState
 from site_bundle.ssh_access.domain.plan import Operation
@@ -134,14 +134,14 @@ class Telling:
                 "changes_journalled", changes=polled.changes, unlisted=polled.unlisted, cursor=state.cursor
             )
 
-    def reported(self, receipts: Sequence[Receipt], now: datetime) -> None:
+    def reported(self, reported: Reported, now: datetime) -> None:
         self._telemetry.last_report_at = now
         self.passed("reports", "central has the results")
         numbers: dict[str, int] = {}
-        for receipt in receipts:
+        for receipt in reported.receipts:
             numbers[receipt.outcome] = numbers.get(receipt.outcome, 0) + 1
         write = self._log.warning if numbers.keys() & {"unknown", "stale"} else self._log.info
-        write("report_received", **numbers)
+        write("report_received", report=reported.report_id, **numbers)
 
     def reconciled(self, now: datetime) -> None:
         self._telemetry.last_reconcile_at = now
