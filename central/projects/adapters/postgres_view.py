@@ -83,6 +83,10 @@ class PostgresView:
         """See `ViewStore`."""
         self._change(scope, lambda view: view.diverged(reason))
 
+    def accept_restored(self, scope: Scope) -> None:
+        """See `ViewStore`."""
+        self._change(scope, lambda view: view.restored() if view.position is not None else view)
+
     def begin(self, scope: Scope, now: datetime, limits: ViewLimits) -> ScopeView | None:
         """See `ViewStore`."""
 

@@ -89,6 +89,10 @@ class ViewStore(Protocol):
         """The scope is proven wrong: it answers no more until a repair."""
         ...
 
+    def accept_restored(self, scope: Scope) -> None:
+        """Beto was restored from a copy: its earlier position is accepted by the repair that follows."""
+        ...
+
     def begin(self, scope: Scope, now: datetime, limits: ViewLimits) -> ScopeView | None:
         """Begins a load or repair; None while another one holds the scope."""
         ...

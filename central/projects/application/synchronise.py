@@ -11,6 +11,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from central.kernel.errors import Unavailable
@@ -63,14 +64,11 @@ class Synchronise:
         """Makes the scope current, or says why it cannot be. `Unavailable` only for the view's own
         database.
         """
-        try:
-            if self.store.state(scope).phase not in (Phase.UNINITIALISED, Phase.LOADING):
-                ended = self._compare(scope)
-                if ended is not None:
-                    return ended
-            return self._load(scope)
-        except AnswerMalformed as error:
-            return Synchronised(Pass.UNREADABLE, reason=f"answer_malformed: {error}")
+        if self.store.state(scope).phase not in (Phase.UNINITIALISED, Phase.LOADING):
+            ended = self._compare(scope)
+            if ended is not None:
+                return ended
+        return self._load(scope)
 
     def _compare(self, scope: Scope) -> Synchronised | None:
         """The outcome, or None if the scope has to be repaired."""
@@ -90,7 +88,7 @@ class Synchronise:
         return None
 
     def _load(self, scope: Scope) -> Synchronised:
-        reason = ""
+        ended = Synchronised(Pass.UNREADABLE)
         for attempt in range(self.limits.load_attempts):
             if attempt:
                 self.pause(self.limits.settle_seconds)
@@ -98,28 +96,38 @@ class Synchronise:
             begun = self.store.begin(scope, asked_at, self.limits)
             if begun is None:
                 return Synchronised(Pass.ELSEWHERE)
-            manifest = self._checkpoint(scope)
-            back = manifest if isinstance(manifest, Synchronised) else self._went_back(begun, manifest)
-            if back is not None or isinstance(manifest, Synchronised):
-                self.store.release(begun, (back.reason if back else None) or "no checkpoint")
-                return back or Synchronised(Pass.UNREADABLE)
+            ended = self._read(begun, asked_at)
+            if ended.outcome is not Pass.UNREADABLE:
+                break
+        return ended
+
+    def _read(self, begun: ScopeView, asked_at: datetime) -> Synchronised:
+        """Reads the whole scope and swaps it; a pass without result lets go of the scope."""
+        manifest = self._checkpoint(begun.scope)
+        if isinstance(manifest, Synchronised):
+            ended = manifest
+        elif (back := self._went_back(begun, manifest)) is not None:
+            ended = back
+        else:
             try:
-                items = self.beto.items(scope, manifest)
+                items = self.beto.items(begun.scope, manifest)
                 swapped = self.store.swap(begun, manifest, items, asked_at)
             except (SnapshotGone, PagesDiffer, Unavailable, AnswerMalformed) as error:
-                reason = f"{type(error).__name__}: {error}"
-                self.store.release(begun, reason)
+                ended = Synchronised(Pass.UNREADABLE, reason=f"{type(error).__name__}: {error}")
             except PassLost:
                 return Synchronised(Pass.ELSEWHERE)
             else:
                 return Synchronised(Pass.LOADED if begun.phase is Phase.LOADING else Pass.REPAIRED, swapped)
-        return Synchronised(Pass.UNREADABLE, reason=reason)
+        self.store.release(begun, ended.reason or ended.outcome.value)
+        return ended
 
     def _checkpoint(self, scope: Scope) -> Manifest | Synchronised:
         try:
             return self.beto.checkpoint(scope)
         except Unavailable as error:
             return Synchronised(Pass.UNREADABLE, reason=error.detail)
+        except AnswerMalformed as error:
+            return Synchronised(Pass.UNREADABLE, reason=f"answer_malformed: {error}")
 
     @staticmethod
     def _went_back(view: ScopeView, manifest: Manifest) -> Synchronised | None:

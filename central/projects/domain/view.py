@@ -65,9 +65,14 @@ class ScopeView:
         )
 
     def matched(self, position: int, now: datetime) -> "ScopeView":
-        """It was Beto's truth when asked at `now`."""
+        """It was Beto's truth when asked at `now`. Of two passes the later word stands."""
         return replace(
-            self, phase=Phase.CURRENT, position=position, checked_at=now, held_until=None, reason=None
+            self,
+            phase=Phase.CURRENT,
+            position=max(position, self.position or 0),
+            checked_at=max(now, self.checked_at or now),
+            held_until=None,
+            reason=None,
         )
 
     def released(self, reason: str) -> "ScopeView":
@@ -85,6 +90,12 @@ class ScopeView:
         copy.
         """
         return self.position is not None and position < self.position
+
+    def restored(self) -> "ScopeView":
+        """An operator says that Beto was restored from a copy: its earlier position counts, after a
+        repair.
+        """
+        return replace(self.diverged("Beto was restored from a copy"), position=0)
 
     def unusable(self, now: datetime, limits: ViewLimits) -> str | None:
         """Why the scope cannot answer at `now`; None if it can."""

@@ -19,6 +19,7 @@ from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
 from central.projects.application.apply_event import ApplyEvent
 from central.projects.application.resolve_projects import ResolveProjects
+from central.projects.application.site_bindings import SiteBindings
 from central.projects.application.synchronise import Synchronise, Synchronised
 from central.projects.domain.ids import Scope
 from central.projects.domain.view import ViewLimits
@@ -50,6 +51,14 @@ class View:
     @property
     def resolve(self) -> ResolveProjects:
         return ResolveProjects(self.reads, self.clock)
+
+    @property
+    def bindings(self) -> SiteBindings:
+        return SiteBindings(self.reads)
+
+    @property
+    def limits(self) -> ViewLimits:
+        return LIMITS
 
     @property
     def questions(self) -> BetoQuestions:

@@ -1,0 +1,56 @@
+"""`GET /resource-provisioning/<site>/members/<username>`: who a Site's account belongs to (P19).
+
+Mounted by the intake's composition root, which knows the Sites and their keys.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from flask import Blueprint, Response
+
+from central.kernel.http import answer, read_query
+from central.kernel.problems import QUERY_INVALID, FieldError, Problem
+from central.kernel.times import Clock
+from central.projects.application.find_member import FindMember
+from central.projects.domain.ids import Site
+from central.projects.entrypoints.wire import member_body
+from central.projects.problems import MEMBER_UNKNOWN
+
+_REF: Final = "providerProjectRef"
+_REF_MAX: Final = 255
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRoutes:
+    """The route of every Site. `admit` checks the caller's credential and schema range for a Site."""
+
+    find_member: FindMember
+    instance: str
+    admit: Callable[[Site], None]
+    clock: Clock
+
+    def blueprints(self, sites: Iterable[Site]) -> list[Blueprint]:
+        """One blueprint a Site, ready to be mounted."""
+        return [self._blueprint(site) for site in sites]
+
+    def _blueprint(self, site: Site) -> Blueprint:
+        blueprint = Blueprint(f"members_{site}", __name__, url_prefix=f"/resource-provisioning/{site}")
+        blueprint.add_url_rule("/members/<username>", "member", partial(self.member, site), methods=["GET"])
+        return blueprint
+
+    def member(self, site: Site, username: str) -> Response:
+        """Answers one member. Absence is proven; everything else that is not an answer is 503."""
+        self.admit(site)
+        ref = read_query(_REF).text(_REF, max_length=_REF_MAX)
+        if not ref:
+            raise Problem(
+                QUERY_INVALID,
+                f"query parameter {_REF}: name the provider's Project",
+                errors=[FieldError(_REF, "absent or empty")],
+            )
+        member = self.find_member(site, self.instance, ref, username, self.clock())
+        if member is None:
+            raise Problem(MEMBER_UNKNOWN, "nobody by this name is a member of this Project at this Site")
+        return answer(member_body(member))

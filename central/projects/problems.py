@@ -1,0 +1,17 @@
+"""Refusals of the view's routes."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from central.kernel.problems import ProblemSpec, problem_table
+
+MEMBER_UNKNOWN: Final = ProblemSpec(
+    "member_unknown",
+    404,
+    "No such member",
+    "Proven: nobody holds the username at this Site, or who does never was a member of the Project, or the "
+    "Project has no allocation here.",
+    "Nothing: what cannot be known is 503, never this.",
+)
+
+PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(MEMBER_UNKNOWN)
