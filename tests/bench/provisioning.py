@@ -16,6 +16,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.embedded_postgres import EmbeddedPostgres
 from central.kernel.migrations import migrate, set_role_password
 from central.kernel.observability import configure_logging
+from central.kernel.queries import load_queries
 from central.kernel.serving import Service, ServingOptions, serve
 from central.processes.provisioning_intake import CONNECTIONS, THREADS, WORKERS, Intake, build_app
 from central.processes.schema import CONTEXTS
@@ -121,6 +123,14 @@ def _wait(port: int) -> None:
     raise RuntimeError("the intake did not answer within 30 s")
 
 
+def _headers(site: str) -> dict[str, str]:
+    return {
+        "Authorization": f"Bearer {KEYS[Site(site)][0]}",
+        "Pharos-Schema": "1-1",
+        "Content-Type": "application/json",
+    }
+
+
 class Bodies:
     """Reports of one Site, `size` resources each, going round its rows; `dirty` of them change each time."""
 
@@ -172,11 +182,7 @@ class _ReportLoad:
     def __call__(self, index: int, start: Event, ready: Queue[int], seconds: float) -> int:
         site = SITES[index]
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        headers = {
-            "Authorization": f"Bearer {KEYS[Site(site)][0]}",
-            "Pharos-Schema": "1-1",
-            "Content-Type": "application/json",
-        }
+        headers = _headers(site)
         bodies = Bodies(site, self.size, self.dirty)
 
         def post() -> None:
@@ -358,3 +364,118 @@ def report_changed_vs_plain(service: Running) -> Result:
     dirty, plain = _ReportLoad(service.port, BATCH, BATCH), _Plain(service.admin)
     found = interleaved(ROUNDS, changed=lambda: rate(dirty), plain=lambda: rate(plain))
     return Result(found["changed"] / found["plain"], ROUNDS, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """One figure of the server."""
+
+    admin: str
+
+    def __call__(self, statement: str) -> float:
+        with psycopg.connect(self.admin, autocommit=True) as connection:
+            row = connection.execute(statement.encode()).fetchone()
+        return float(row[0]) if row and row[0] is not None else 0.0
+
+
+def hot_share(service: Running) -> Result:
+    """HOT share, in percent, of the sightings' updates over 1,000 unchanged reports of 1,000 resources."""
+    load, count = _ReportLoad(service.port, BATCH, 0), _Figure(service.admin)
+    rate(load, 0.1)
+    table = "pg_stat_user_tables WHERE relname = 'allocation_sightings'"
+    before = [count(f"SELECT {column} FROM {table}") for column in ("n_tup_upd", "n_tup_hot_upd")]
+    updates = hot = 0.0
+    deadline = time.monotonic() + 300
+    while updates < 1_000 * BATCH and time.monotonic() < deadline:
+        rate(load, 5.0)
+        time.sleep(1.5)
+        updates = count(f"SELECT n_tup_upd FROM {table}") - before[0]
+        hot = count(f"SELECT n_tup_hot_upd FROM {table}") - before[1]
+    size = count("SELECT pg_relation_size('provisioning.allocation_sightings') / 1048576.0")
+    return Result(100 * hot / updates, 1, {"updates": updates, "hot": hot, "megabytes": size})
+
+
+def stale_renewals(service: Running) -> Result:
+    """Sightings that renewed a version they had not seen: a change commits while each waits, 200 times."""
+    races = 200
+    rate(_ReportLoad(service.port, BATCH, 0), 0.1)
+    renew = load_queries("central.provisioning")["renew"].statement
+    stale = waited = 0
+    find = "SELECT allocation_id::text, content::text, site FROM provisioning.allocation_sightings LIMIT %s"
+    change = (
+        "UPDATE provisioning.allocation_sightings SET content = gen_random_uuid() WHERE allocation_id = %s"
+    )
+    with (
+        psycopg.connect(service.admin, autocommit=True) as sighting,
+        psycopg.connect(service.admin) as changing,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        rows = sighting.execute(find, (races,)).fetchall()
+        for allocation, content, site in rows:
+            changing.execute(change, (allocation,))
+            params = {
+                "ids": "{" + allocation + "}",
+                "contents": "{" + content + "}",
+                "site": site,
+                "observed_at": datetime.now(UTC),
+            }
+            renewed = pool.submit(sighting.execute, renew, params)
+            time.sleep(0.005)
+            waited += not renewed.done()
+            changing.commit()
+            found = renewed.result(timeout=30).fetchone()
+            stale += len(found[0]) if found else 0
+    return Result(stale, races, {"races": float(len(rows)), "sightings that waited": float(waited)})
+
+
+def deadlocks(service: Running) -> Result:
+    """Deadlocks while every report is sent by two connections at once, its resources in either order."""
+    count = _Figure(service.admin)
+    statement = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    rate(_ReportLoad(service.port, BATCH, 0), 0.1)
+    before = count(statement)
+    sent = 0
+    with ThreadPoolExecutor(4) as pool:
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            turns = [_Retry(service.port, SITES[n // 2], bool(n % 2)) for n in range(4)]
+            sent += sum(pool.map(lambda turn: turn(), turns))
+    time.sleep(1.5)
+    return Result(count(statement) - before, 1, {"reports": float(sent)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Retry:
+    """The same rows again, straight or backwards."""
+
+    port: int
+    site: str
+    backwards: bool
+
+    def __call__(self) -> int:
+        bodies = Bodies(self.site, BATCH)
+        body = json.loads(bodies.next())
+        if self.backwards:
+            body["resources"].reverse()
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request(
+            "POST", f"/resource-provisioning/{self.site}/reports", json.dumps(body), _headers(self.site)
+        )
+        answer = connection.getresponse()
+        told = answer.read()
+        connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"{answer.status}: {told[:300]!r}")
+        return 1
+
+
+MEASURES = (
+    report_unchanged_vs_limit,
+    batch_vs_single,
+    report_1pct_vs_unchanged,
+    report_changed_vs_plain,
+    hot_share,
+    stale_renewals,
+    deadlocks,
+)
+"""Each takes a `Running`; its name is its key in `targets.py`."""

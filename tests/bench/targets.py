@@ -11,4 +11,11 @@ TARGETS: dict[str, Target] = {
     "activate_gap_s": Target(must=3.0, aim=1.0, better="lower"),
     "start_vs_python": Target(must=7.0, aim=5.5, better="lower"),
     "rss_vs_python": Target(must=4.0, aim=3.0, better="lower"),
+    "report_unchanged_vs_limit": Target(must=0.35, aim=0.55, better="higher"),
+    "batch_vs_single": Target(must=100, aim=180, better="higher"),
+    "report_1pct_vs_unchanged": Target(must=0.60, aim=0.75, better="higher"),
+    "report_changed_vs_plain": Target(must=8, aim=16, better="higher"),
+    "hot_share": Target(must=99, aim=100, better="higher"),
+    "stale_renewals": Target(must=0, aim=0, better="lower"),
+    "deadlocks": Target(must=0, aim=0, better="lower"),
 }

@@ -85,6 +85,10 @@ def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
         version_digest(after.allocation_id, version, snapshot)
         for after, version, snapshot in zip(afters, versions, snapshots, strict=True)
     ]
+    answers = {
+        revision: encode_answer(Answered(Outcome.CHANGED, revision))
+        for revision in {after.revision for after in afters}
+    }
     return {
         "ids": plain_array(report.allocation_ids[position] for position in positions),
         "versions": plain_array(versions),
@@ -96,7 +100,7 @@ def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
         "standings": plain_array(standing_of(after).value for after in afters),
         "contents": plain_array(report.contents[position] for position in positions),
         "request_digests": hex_array(command_digest(report, position) for position in positions),
-        "answers": hex_array(encode_answer(Answered(Outcome.CHANGED, after.revision)) for after in afters),
+        "answers": hex_array(answers[after.revision] for after in afters),
         "site": report.site,
         "observed_at": report.observed_at,
     }

@@ -12,7 +12,7 @@ import msgspec
 
 from central.kernel.times import format_rfc3339
 from central.provisioning.domain.allocation import Allocation, Lifecycle, Reason
-from central.provisioning.domain.amounts import Amounts
+from central.provisioning.domain.amounts import by_component
 
 TYPE: Final = "resource_provisioning.allocation.changed.v1"
 
@@ -51,13 +51,9 @@ def encode_changed(allocation: Allocation, message_id: UUID, occurred_at: dateti
         project_id=facts.project_id,
         lifecycle=allocation.lifecycle,
         reasons=allocation.reasons,
-        configured=_plain(facts.configured),
-        applied=_plain(facts.applied),
+        configured=by_component(facts.configured),
+        applied=by_component(facts.applied),
         observed_at=format_rfc3339(allocation.observed_at),
     )
     message = Message(1, message_id, TYPE, format_rfc3339(occurred_at), data)
     return msgspec.json.encode(message, order="deterministic")
-
-
-def _plain(amounts: Amounts | None) -> dict[str, int] | None:
-    return amounts.by_component() if amounts is not None else None

@@ -1,5 +1,7 @@
 """A version's snapshot: an allocation as canonical JSON and back; any misfit is `CorruptState` (P7)."""
 
+from datetime import datetime
+from functools import lru_cache
 from typing import Final, Literal
 from uuid import UUID
 
@@ -9,7 +11,7 @@ from central.kernel.aggregates import request_digest
 from central.kernel.errors import CorruptState
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
-from central.provisioning.domain.amounts import Amounts
+from central.provisioning.domain.amounts import Amounts, by_component
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
 from central.provisioning.domain.observation import ProviderProjectRef, ProviderState, Site
 
@@ -59,13 +61,13 @@ def encode_snapshot(allocation: Allocation) -> bytes:
             project_id=facts.project_id,
             state=facts.state,
             paused=facts.paused,
-            configured=_plain(facts.configured),
-            applied=_plain(facts.applied),
-            used=_plain(allocation.used),
+            configured=by_component(facts.configured),
+            applied=by_component(facts.applied),
+            used=by_component(allocation.used),
             lifecycle=allocation.lifecycle,
             reasons=list(allocation.reasons),
             revision=allocation.revision,
-            observed_at=format_rfc3339(allocation.observed_at),
+            observed_at=_instant_text(allocation.observed_at),
         )
     )
 
@@ -93,7 +95,7 @@ def decode_snapshot(allocation_id: UUID, snapshot: str) -> Allocation:
             reasons=tuple(found.reasons),
             used=_amounts(found.used),
             revision=found.revision,
-            observed_at=parse_rfc3339(found.observed_at, field="observedAt"),
+            observed_at=_instant(found.observed_at),
         )
     except ValueError as error:
         raise CorruptState(f"{KIND} {allocation_id}: the snapshot cannot be read: {error}") from None
@@ -107,8 +109,15 @@ def version_digest(allocation_id: UUID, version: int, snapshot: bytes) -> bytes:
     return request_digest(KIND.encode(), allocation_id.bytes, version.to_bytes(8, "big"), snapshot)
 
 
-def _plain(amounts: Amounts | None) -> dict[str, int] | None:
-    return amounts.by_component() if amounts is not None else None
+@lru_cache(maxsize=256)
+def _instant(text: str) -> datetime:
+    """Remembered, as `_instant_text` is: what one report changed has one time."""
+    return parse_rfc3339(text, field="observedAt")
+
+
+@lru_cache(maxsize=256)
+def _instant_text(instant: datetime) -> str:
+    return format_rfc3339(instant)
 
 
 def _amounts(amounts: dict[str, int] | None) -> Amounts | None:

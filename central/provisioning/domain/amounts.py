@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Self
+from typing import Final
 
 AMOUNT_MAX: Final = 2**63 - 1
 COMPONENT: Final = re.compile(r"cpu|memory|storage|ephemeral_storage|gpu\.[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -36,17 +36,24 @@ class Amounts:
 
     pairs: tuple[tuple[str, int], ...]
 
-    @classmethod
-    def of(cls, amounts: Mapping[str, int]) -> Self:
+    @staticmethod
+    def of(amounts: Mapping[str, int]) -> "Amounts":
         """Checked amounts. Raises `AmountRefused`."""
-        unknown = unknown_component(tuple(amounts))
-        if unknown is not None:
-            raise AmountRefused(unknown, UNKNOWN)
         for component, amount in amounts.items():
             if type(amount) is not int or not 0 <= amount <= AMOUNT_MAX:
                 raise AmountRefused(component, f"wanted a whole number from 0 to {AMOUNT_MAX}")
-        return cls(tuple(sorted(amounts.items())))
+        return _sorted(tuple(amounts.items()))
 
-    def by_component(self) -> dict[str, int]:
-        """The amounts as a new mapping, in their order."""
-        return dict(self.pairs)
+
+@lru_cache(maxsize=4096)
+def _sorted(pairs: tuple[tuple[str, int], ...]) -> Amounts:
+    """The one value of these pairs; remembered, for most resources have one of a few limits."""
+    unknown = unknown_component(tuple(component for component, _ in pairs))
+    if unknown is not None:
+        raise AmountRefused(unknown, UNKNOWN)
+    return Amounts(tuple(sorted(pairs)))
+
+
+def by_component(amounts: Amounts | None) -> dict[str, int] | None:
+    """The amounts as a new mapping in their order, None where they are not known."""
+    return dict(amounts.pairs) if amounts is not None else None

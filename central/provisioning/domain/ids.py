@@ -1,6 +1,7 @@
 """Ids that follow from what they name (P1, P12): the same input gives the same id on every process."""
 
 import hashlib
+from functools import lru_cache
 from typing import Final, NewType
 from uuid import UUID, uuid5
 
@@ -9,6 +10,7 @@ WaldurInstance = NewType("WaldurInstance", str)
 """The Waldur installation, named exactly as Beto's Project events name it."""
 
 ALLOCATION_NAMESPACE: Final = UUID("b3b9b0f7-2a6e-4c53-9d0e-6f8f4f1c7a21")
+REMEMBERED: Final = 32_768
 COMMAND_NAMESPACE: Final = UUID("0d8a6f0e-8f0b-4f4e-8a3b-5b7f6c2d9e14")
 
 
@@ -17,18 +19,35 @@ def allocation_id(instance: WaldurInstance, resource_id: UUID) -> AllocationId:
     return AllocationId(uuid5(ALLOCATION_NAMESPACE, f"{instance}/{resource_id}"))
 
 
+@lru_cache(maxsize=REMEMBERED)
+def allocation_text(instance: WaldurInstance, resource_id: str) -> str:
+    """The canonical text of the id of a resource's allocation; `resource_id` is a UUID's canonical text."""
+    return str(allocation_id(instance, UUID(resource_id)))
+
+
 def command_id(report_id: UUID, allocation: str) -> UUID:
     """What one report asks of one allocation, named by the canonical text of its id (P12)."""
     return uuid5(COMMAND_NAMESPACE, f"{report_id}/{allocation}")
 
 
-def canonical_uuid(text: str) -> str | None:
-    """The canonical text of a UUID in its dashed form, None for any other text."""
+@lru_cache(maxsize=REMEMBERED)
+def parse_uuid(text: str) -> UUID | None:
+    """The UUID of a text in the dashed form, None for any other text.
+
+    Remembered, as `canonical_uuid` is: reports name the same resources and offerings every minute.
+    """
     try:
-        canonical = str(UUID(text))
+        found = UUID(text)
     except ValueError:
         return None
-    return canonical if canonical == text.lower() else None
+    return found if str(found) == text.lower() else None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def canonical_uuid(text: str) -> str | None:
+    """The canonical text of a UUID in the dashed form, None for any other text."""
+    found = parse_uuid(text)
+    return str(found) if found is not None else None
 
 
 def content_digest(canonical: bytes) -> str:

@@ -16,13 +16,19 @@ import msgspec
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
 from central.kernel.times import parse_rfc3339
 from central.provisioning.domain.amounts import UNKNOWN, Amounts, unknown_component
-from central.provisioning.domain.ids import WaldurInstance, allocation_id, canonical_uuid, content_digest
+from central.provisioning.domain.ids import (
+    REMEMBERED,
+    WaldurInstance,
+    allocation_text,
+    canonical_uuid,
+    content_digest,
+    parse_uuid,
+)
 from central.provisioning.domain.observation import Content, Observation, ProviderProjectRef, Site
 from central.provisioning.entrypoints.wire import RESOURCES_MAX, AmountsBody, ReportBody, ResourceBody
 
 CANONICALISATION: Final = b"pharos allocation content 1\n"
 NAME_MAX: Final = 128
-REMEMBERED: Final = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +56,8 @@ class WireReport:
         body = self.resources[position]
         return Observation(
             site=self.site,
-            resource_id=UUID(body.resource_id),
-            offering_id=UUID(body.offering_id),
+            resource_id=_uuid(body.resource_id),
+            offering_id=_uuid(body.offering_id),
             provider_project_ref=ProviderProjectRef(body.provider_project_ref),
             native_name=body.native_name,
             state=body.state,
@@ -116,15 +122,15 @@ class ReportReader:
     def _learn(self, digest: str, position: int, resource: ResourceBody) -> _Known:
         """Checks a resource that was never met in this encoding."""
         canonical = canonical_resource(position, resource)
-        sent_so = canonical == resource
+        sent_so = canonical is resource
         content = digest if sent_so else content_digest(CANONICALISATION + self._encoder.encode(canonical))
-        allocation = str(allocation_id(self._instance, UUID(canonical.resource_id)))
+        allocation = allocation_text(self._instance, canonical.resource_id)
         known = self._known[digest] = _Known(allocation, Content(content), None if sent_so else canonical)
         return known
 
 
 def canonical_resource(position: int, resource: ResourceBody) -> ResourceBody:
-    """A resource with its UUIDs in their one form. Raises the `Problem` of the first rule broken."""
+    """A resource with its UUIDs in their one form (itself if sent so). Raises the `Problem` it deserves."""
     at = f"/resources/{position}"
     resource_id, offering_id = canonical_uuid(resource.resource_id), canonical_uuid(resource.offering_id)
     if resource_id is None:
@@ -139,11 +145,11 @@ def canonical_resource(position: int, resource: ResourceBody) -> ResourceBody:
         unknown = unknown_component(tuple(getattr(resource, name) or ()))
         if unknown is not None:
             _refuse(f"{at}/{name}", f"{unknown[:64]!r}: {UNKNOWN}")
+    names = (resource_id, offering_id, canonical_uuid(ref) or ref)
+    if names == (resource.resource_id, resource.offering_id, ref):
+        return resource
     return msgspec.structs.replace(
-        resource,
-        resource_id=resource_id,
-        offering_id=offering_id,
-        provider_project_ref=canonical_uuid(ref) or ref,
+        resource, resource_id=names[0], offering_id=names[1], provider_project_ref=names[2]
     )
 
 
@@ -158,6 +164,13 @@ def _refuse_twice(allocation_ids: Sequence[str]) -> NoReturn:
 
 def _refuse(pointer: str, reason: str) -> NoReturn:
     raise Problem(BODY_INVALID, f"{pointer}: {reason}", errors=[FieldError(pointer, reason)])
+
+
+def _uuid(canonical: str) -> UUID:
+    found = parse_uuid(canonical)
+    if found is None:
+        raise ValueError("a canonical text is a UUID")
+    return found
 
 
 def _amounts(amounts: AmountsBody | None) -> Amounts | None:

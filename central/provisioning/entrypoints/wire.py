@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from central.kernel.times import format_rfc3339
 from central.provisioning.application.report import Answered
 from central.provisioning.domain.allocation import Lifecycle, Reason, Saved
-from central.provisioning.domain.amounts import Amounts
+from central.provisioning.domain.amounts import by_component
 from central.provisioning.domain.decision import Outcome, RefusalCode
 from central.provisioning.domain.observation import ProviderState
 
@@ -117,14 +117,9 @@ def allocation_body(saved: Saved) -> AllocationBody:
         reasons=allocation.reasons,
         state=facts.state,
         paused=facts.paused,
-        configured=amounts_body(facts.configured),
-        applied=amounts_body(facts.applied),
-        used=amounts_body(allocation.used),
+        configured=by_component(facts.configured),
+        applied=by_component(facts.applied),
+        used=by_component(allocation.used),
         observed_at=format_rfc3339(allocation.observed_at),
         last_seen_at=format_rfc3339(saved.last_seen),
     )
-
-
-def amounts_body(amounts: Amounts | None) -> dict[str, int] | None:
-    """Amounts with their keys sorted; null where they are not known."""
-    return amounts.by_component() if amounts is not None else None
