@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from pytest_socket import disable_socket, enable_socket
 
+from tests import long
+
 _HERE = Path(__file__).parent
 _SHUFFLED = ("unit", "postgres", "architecture")
 _PRODUCT = ("PHAROS_", "RESOURCE_PROVISIONING_")
@@ -19,20 +21,25 @@ _KEPT = "PHAROS_TEST_"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--seed N`` repeats an order that a run printed."""
-    parser.addoption("--seed", type=int, default=None, help="seed of the random order (default: a new one)")
+    parser.addoption("--seed", type=int, default=None, help="seed of order and cases (default: a new one)")
+    parser.addoption("--soak", action="store_true", help="run the long suites whole, not their first minute")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the seed; drop every setting of the product, whoever started the run."""
+    """Choose the seed, Hypothesis's too; drop every setting of the product, whoever started the run."""
     if config.getoption("--seed") is None:
         config.option.seed = random.SystemRandom().randrange(1_000_000)
+    if getattr(config.option, "hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(config.option.seed)
+    long.SOAK = config.getoption("--soak")
     for name in [name for name in os.environ if name.startswith(_PRODUCT) and not name.startswith(_KEPT)]:
         del os.environ[name]
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Print the seed."""
-    return f"random order: --seed {config.getoption('--seed')}"
+    return f"order and cases: --seed {config.getoption('--seed')}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@
 set -eu
 venv=${1:?usage: setup.sh VENV}
 packages="python3-venv openssh-client openssl shellcheck dash busybox zstd iproute2 mmdebstrap systemd-container
-          postgresql slapd ldap-utils curl git make"
+          postgresql pgbouncer slapd ldap-utils curl git make"
 
 missing() {
   for package in $packages; do

@@ -8,12 +8,16 @@
    assumed).
 4. No control socket, no server log of its own beside our lines, no settings from gunicorn's environment or
    files.
+5. A client that sends half a request and waits gives its thread back after ``receive_seconds``.
 """
 
 import contextlib
 import logging
 import os
+import socket
 import ssl
+import struct
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -80,6 +84,7 @@ class ServingOptions:
     timeout_seconds: int = 90
     graceful_seconds: int = 20
     keepalive_seconds: int = 5
+    receive_seconds: int = 10
 
 
 def site_api_threads(sites: int, pollers: int) -> int:
@@ -106,6 +111,7 @@ class _Application(BaseApplication):  # type: ignore[misc] # gunicorn ships no t
         self._build = build
         self._options = options
         self.service: Service | None = None
+        self.receive_seconds = options.receive_seconds
         super().__init__()
 
     def load_config(self) -> None:
@@ -165,6 +171,13 @@ def _tls(_: object, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
 class _Log(Logger):  # type: ignore[misc]
     """Sends gunicorn's own messages through the process's lines."""
 
+    def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """A client that sent nothing more is no fault of ours, and no traceback's worth."""
+        if isinstance(sys.exc_info()[1], BlockingIOError | ssl.SSLWantReadError):
+            event(_LOG, "client_too_slow", level=logging.WARNING)
+            return
+        super().exception(msg, *args, **kwargs)
+
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         self.error_log.handlers[:] = []
@@ -201,6 +214,10 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
     def run(self) -> None:
         event(_LOG, "serving", port=self.app.cfg.address[0][1], threads=self.cfg.threads)
+        # Accepted sockets inherit it, socket(7); gunicorn itself has no limit on a request's arrival.
+        patience = struct.pack("@ll", self.app.receive_seconds, 0)
+        for listener in self.sockets:
+            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, patience)
         try:
             super().run()
         finally:

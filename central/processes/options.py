@@ -1,6 +1,9 @@
 """What every HTTP process takes from its settings."""
 
+import logging
+
 from central.kernel.database import DatabaseOptions
+from central.kernel.observability import event
 from central.kernel.serving import ServingOptions
 from central.settings import Settings
 
@@ -26,3 +29,9 @@ def serving_options(settings: Settings, threads: int) -> ServingOptions:
         certificate=settings.tls.certificate if settings.tls else None,
         key=settings.tls.key if settings.tls else None,
     )
+
+
+def name_ignored(settings: Settings) -> None:
+    """One line naming the variables an orchestrator injected that were ignored (X6); none, no line."""
+    if settings.ignored:
+        event(logging.getLogger("central.settings"), "settings_ignored", names=list(settings.ignored))

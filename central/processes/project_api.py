@@ -13,7 +13,7 @@ from central.kernel.migrations import require_schema
 from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, serve
 from central.kernel.times import utc_now
-from central.processes.options import database_options, serving_options
+from central.processes.options import database_options, name_ignored, serving_options
 from central.processes.refusals import StartRefused
 from central.processes.schema import CONTEXTS
 from central.settings import Settings
@@ -43,9 +43,11 @@ class ProjectApi:
         """Opens the pool of this worker. The issuer is asked when the first token comes."""
         database = Database(database_options(self.settings, NAME, CONNECTIONS))
         database.open()
+        metrics = Metrics(NAME)
+        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         app = create_app(
             NAME,
-            metrics=Metrics(NAME),
+            metrics=metrics,
             ready=database.check_ready,
             limits=HttpLimits(body_bytes=ADD_BYTES_MAX),
             trusted_proxies=self.settings.trusted_proxies,
@@ -66,6 +68,7 @@ class ProjectApi:
 def run(settings: Settings) -> int:
     """Checks settings and schema, then serves until stopped; the exit code. Raises `StartRefused`."""
     configure_logging(NAME, level=settings.log_level)
+    name_ignored(settings)
     if settings.environment == "production" and settings.development_accounts is not None:
         raise StartRefused(
             "PHAROS_DEVELOPMENT_ACCOUNTS is set in production: a file would decide whose keys go where; "

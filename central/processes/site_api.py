@@ -13,7 +13,7 @@ from central.kernel.notifications import Waiters
 from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, ServingOptions, serve, site_api_threads
 from central.kernel.times import utc_now
-from central.processes.options import database_options, serving_options
+from central.processes.options import database_options, name_ignored, serving_options
 from central.processes.schema import CONTEXTS
 from central.settings import Settings
 from central.ssh_access.adapters.postgres_keys import CHANNEL, PostgresMemberKeys
@@ -42,6 +42,7 @@ class SiteApi:
         metrics = Metrics(NAME)
         metrics.gauge("pharos_long_polls_parked", "Polls that wait for news.", lambda: waiters.parked)
         metrics.gauge("pharos_listening", "1 while news arrives from PostgreSQL.", lambda: waiters.listening)
+        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         app = create_app(
             NAME,
             metrics=metrics,
@@ -70,6 +71,7 @@ class SiteApi:
 def run(settings: Settings) -> int:
     """Checks the schema, then serves until stopped; the exit code."""
     configure_logging(NAME, level=settings.log_level)
+    name_ignored(settings)
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
     threads = site_api_threads(len(settings.sites), settings.pollers)

@@ -337,3 +337,23 @@ def test_x9_nothing_but_structured_lines_is_logged(start: Start) -> None:
 
 def test_threads_are_sites_times_pollers_and_sixteen() -> None:
     assert site_api_threads(sites=18, pollers=4) == 88
+
+
+def test_x13_half_sent_requests_give_their_threads_back(start: Start) -> None:
+    """More half requests than threads: the others are answered once the wait for the rest is over."""
+    running = start(threads=8)
+    half = [socket.create_connection(("127.0.0.1", running.port), timeout=60) for _ in range(16)]
+    try:
+        for connection in half[:8]:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost:")
+        for connection in half[8:]:
+            connection.sendall(
+                b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 99\r\n\r\n{"
+            )
+        assert running.get("/healthz").status == 200
+        until(lambda: any(line["event"] == "client_too_slow" for line in running.lines()))
+        assert "Traceback" not in running.log.read_text()
+    finally:
+        for connection in half:
+            connection.close()

@@ -116,6 +116,7 @@ def main() -> int:
             threads=int(threads),
             workers=int(workers or 1),
             timeout_seconds=int(os.environ.get("TRIAL_TIMEOUT", "30")),
+            receive_seconds=2,
             certificate=folder / "cert.pem" if folder else None,
             key=folder / "key.pem" if folder else None,
         ),
