@@ -107,7 +107,7 @@ def _wheelhouse(
     source: Source, plan: ReleasePlan, request: BuildRequest, scratch: Path, progress: Callable[[str], None]
 ) -> _Wheelhouse:
     progress("building our own wheel")
-    own = read_wheel(build_own_wheel(source, request.version, scratch))
+    own = read_wheel(build_own_wheel(source, request.version, plan.site_packages, scratch))
     pyproject = tomllib.loads((source.folder / "pyproject.toml").read_text(encoding="utf-8"))
     wheels: dict[str, Wheel] = {own.name: own}
     requirements: dict[str, str] = {}

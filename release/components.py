@@ -53,6 +53,7 @@ class _File(_Strict, frozen=True):
     newest_glibc: str
     top_files: list[str]
     folders: list[str]
+    site_packages: list[str]
     controller: _Controller
     components: dict[str, _Component]
     contracts: dict[str, str]
@@ -83,6 +84,7 @@ class ReleasePlan:
     newest_glibc: tuple[int, int]
     top_files: tuple[str, ...]
     folders: tuple[str, ...]
+    site_packages: tuple[str, ...]
     needs: tuple[Need, ...]
     components: Mapping[str, Component]
     contracts: Mapping[str, str]
@@ -107,6 +109,7 @@ def read_plan(source: Path) -> ReleasePlan:
         newest_glibc=(major, minor),
         top_files=tuple(found.top_files),
         folders=tuple(found.folders),
+        site_packages=tuple(found.site_packages),
         needs=tuple(needs),
         components={name: _component(name, entry) for name, entry in sorted(found.components.items())},
         contracts=found.contracts,

@@ -1,19 +1,29 @@
 """Builds our own wheel in the clean tree: the same bytes for the same revision and version (B16)."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from release.errors import ReleaseError
 from release.source import EPOCH_VARIABLE, Source
 
+_HATCH: Final = "hatch.toml"  # where it names a table, hatchling prefers it to pyproject's
 
-def build_own_wheel(source: Source, version: str, destination: Path) -> Path:
-    """Write ``release/VERSION`` in the clean tree, build, return the wheel. Raises ReleaseError
+
+def build_own_wheel(source: Source, version: str, packages: Sequence[str], destination: Path) -> Path:
+    """A wheel of the top ``packages`` alone, of which a checkout's own wheel holds more.
+
+    Writes ``release/VERSION`` and ``hatch.toml`` in the clean tree. Raises ReleaseError
     ``wheel_build_failed``.
     """
     (source.folder / "release" / "VERSION").write_text(f"{version}\n", encoding="ascii")
+    (source.folder / _HATCH).write_text(
+        f"[build.targets.wheel]\npackages = {json.dumps(list(packages))}\n", encoding="ascii"
+    )
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
