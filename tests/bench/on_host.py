@@ -35,27 +35,41 @@ def run(*argv: str | Path) -> None:
     subprocess.run(argv, check=True, **QUIET)  # type: ignore[call-overload]
 
 
-def environments(folder: str, archive: str, interpreter: str, count: str) -> dict[str, float]:
-    """Every environment of a release: the installer's own way, and venv with its own pip."""
-    from installer.bootstrap.archive import open_verified
-    from installer.bootstrap.environment import EnvironmentSpec, build_environment
+BUILD = """
+import sys
+sys.path[:0] = [path for path in sys.argv[1:2] if path]
+from pathlib import Path
+from installer.bootstrap.archive import open_verified
+from installer.bootstrap.environment import EnvironmentSpec, build_environment
+_, _, archive, signers, requirements, script, interpreter, path = sys.argv
+with open_verified(Path(archive), allowed_signers=Path(signers)) as verified:
+    spec = EnvironmentSpec(
+        path=Path(path), interpreter=Path(interpreter), requirements=requirements, console_script=script,
+        scratch=Path(path).with_name(".wheels"), keep_tools=script == "pharos-installer",
+    )
+    build_environment(spec, verified)
+"""
 
+
+def environments(folder: str, archive: str, interpreter: str, count: str) -> dict[str, float]:
+    """Every environment of a release: the installer's own way, and venv with its own pip.
+
+    The installer's way is two processes: the bootstrap, out of the extracted folder and without site
+    packages, builds the controller; the controller builds the components. Each verifies the archive first.
+    """
     source = Path(folder)
     lists = sorted((source / "requirements").glob("*.txt"))
-    signers = Path("/etc/pharos-hpc/allowed_signers")
+    components = [listed for listed in lists if listed.stem != "controller"]
+    controller = SCRATCH / "ours-controller"
+    given = (archive, "/etc/pharos-hpc/allowed_signers")
 
     def ours() -> None:
-        with open_verified(Path(archive), allowed_signers=signers) as verified:
-            for listed in lists:
-                script = "pharos-installer" if listed.stem == "controller" else f"pharos-{listed.stem}"
-                spec = EnvironmentSpec(
-                    path=SCRATCH / f"ours-{listed.stem}",
-                    interpreter=Path(interpreter),
-                    requirements=f"requirements/{listed.name}",
-                    scratch=SCRATCH / "wheels",
-                    console_script=script,
-                )
-                build_environment(spec, verified)
+        bootstrap = (interpreter, "-I", "-S", "-B", "-c", BUILD, folder)
+        run(*bootstrap, *given, "requirements/controller.txt", "pharos-installer", interpreter, controller)
+        for listed in components:
+            names = (f"requirements/{listed.name}", f"pharos-{listed.stem}")
+            path = SCRATCH / f"ours-{listed.stem}"
+            run(controller / "bin/python", "-I", "-c", BUILD, "", *given, *names, interpreter, path)
 
     def plain() -> None:
         for listed in lists:
