@@ -8,7 +8,7 @@ class Limits:
     """Seconds unless the name says otherwise."""
 
     lock: float = 900.0
-    """A machine that builds its tree for the first time holds the lock a minute or so."""
+    """Held while packages are installed or a dead host is swept away."""
     build: float = 900.0
     packages: float = 900.0
     boot: float = 60.0

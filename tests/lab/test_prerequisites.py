@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.errors import LabUnavailableError
-from tests.lab.prerequisites import POLICY_TEXT, obstacles, remove_stale_policy, require
+from tests.lab.prerequisites import PACKAGE_OF, POLICY_TEXT, obstacles, remove_stale_policy, require
+from tests.lab.registry import Registry
 from tests.lab.tree import SCRIPT, SEED, recipe_digest
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,40 @@ def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_commands_and_apt_it_names_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert any("systemd-nspawn" in line and "use Debian 12 or 13" in line for line in obstacles())
+
+
+FAKE_APT = """#!/bin/sh
+echo "$* policy:$([ -x "$POLICY" ] && "$POLICY"; echo $?)" >>"$LOG"
+case " $* " in *" install "*) [ -z "$BROKEN" ] || exit 100
+  for command in $WANTED; do echo '#!/bin/sh' >"$BIN/$command"; /bin/chmod 755 "$BIN/$command"; done ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("broken", ["", "1"])
+def test_packages_are_installed_so_that_no_service_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: str
+) -> None:
+    """invoke-rc.d asks policy-rc.d: it stands with 101 while apt-get runs, and is gone afterwards."""
+    policy, log, commands = tmp_path / "policy-rc.d", tmp_path / "log", tmp_path / "bin"
+    commands.mkdir()
+    (commands / "apt-get").write_text(FAKE_APT)
+    (commands / "apt-get").chmod(0o755)
+    monkeypatch.setattr("tests.lab.prerequisites.POLICY", policy)
+    monkeypatch.setattr("tests.lab.prerequisites.obstacles", list)
+    settings = {"PATH": commands, "POLICY": policy, "LOG": log, "BIN": commands, "BROKEN": broken}
+    for name, value in {**settings, "WANTED": " ".join(PACKAGE_OF)}.items():
+        monkeypatch.setenv(name, str(value))
+    if broken:
+        with pytest.raises(LabUnavailableError, match="apt-get could not install"):
+            require(Registry(tmp_path / "registry"))
+    else:
+        require(Registry(tmp_path / "registry"))
+    update, install = log.read_text().splitlines()
+    assert " update policy:101" in update
+    assert "--no-install-recommends iproute2 mmdebstrap openssh-client" in install
+    assert install.endswith("policy:101")
+    assert not policy.exists()
 
 
 def one_test(lab: str) -> subprocess.CompletedProcess[str]:
