@@ -4,11 +4,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,15 +115,55 @@ def test_the_version_reaches_the_wheel_and_no_lab_or_test_is_packed(built: Built
             inside = packed.namelist()
             metadata = packed.read("pharos_hpc-0.1.0.dist-info/METADATA").decode()
     assert "\nVersion: 0.1.0\n" in metadata
+    packages = {name.split("/")[0] for name in inside if ".dist-info/" not in name}
+    assert packages == {"installer", "site_bundle"}, "no byte of the platform's service lies on a Site"
     top = {name.split("/")[1] for name in names}
     assert top == {
-        "install.sh", "LICENSE", "README.md", "manifest.json", "sbom.cdx.json",
+        "install.sh", "LICENSE", "README.md", "CHANGELOG.md", "manifest.json", "sbom.cdx.json", "docs",
         "installer", "units", "profiles", "requirements", "wheels",
     }  # fmt: skip
     for name in [*names, *inside]:
         assert "tests" not in Path(name).parts and "__pycache__" not in name and not name.endswith(".pyc"), (
             name
         )
+
+
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)[^)]*\)")
+NAMED = re.compile(r"`((?:docs/[\w./-]*|[A-Z]+\.md))`")
+
+
+def broken_links(texts: Mapping[str, str], names: Set[str]) -> list[str]:
+    """What the documents ``texts`` (path to text) name and ``names`` does not hold, as file or folder."""
+    broken = []
+    for path, text in texts.items():
+        beside = Path(path).parent
+        found = [os.path.normpath(beside / target) for target in LINK.findall(text)]
+        found += [os.path.normpath(target) for target in NAMED.findall(text)]
+        broken += [f"{path}: {target}" for target in found if target not in names]
+    return broken
+
+
+def test_a_broken_link_is_found() -> None:
+    texts = {
+        "docs/a.md": "[b](b.md#part) [c](../README.md) [web](https://x.invalid) `docs/none.md` [d](d.md)"
+    }
+    assert broken_links(texts, {"docs/b.md", "README.md"}) == [
+        "docs/a.md: docs/d.md",
+        "docs/a.md: docs/none.md",
+    ]
+
+
+def test_what_the_guides_of_the_archive_name_is_in_the_archive(built: BuiltRelease) -> None:
+    with tarfile.open(built.archive) as archive:
+        paths = [Path(member.name).relative_to(archive.getnames()[0].split("/")[0]) for member in archive]
+        names = {str(path) for path in paths} | {str(parent) for path in paths for parent in path.parents}
+        texts = {
+            str(path): content.read().decode()
+            for path, member in zip(paths, archive.getmembers(), strict=True)
+            if path.suffix == ".md" and (content := archive.extractfile(member)) is not None
+        }
+    assert {"README.md", "docs/administrator.md", "docs/errors.md", "docs/policy/README.md"} <= texts.keys()
+    assert broken_links(texts, names) == []
 
 
 def test_no_package_index_or_machine_path_is_in_the_archive(built: BuiltRelease) -> None:
