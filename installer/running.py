@@ -68,7 +68,7 @@ def _storage(error: OSError) -> Refusal:
     """
     return Refusal(
         "host_io_failed",
-        found=str(error),
+        found=f"{error.filename or 'a file of the installer'}: {error.strerror or error}",
         wanted="to read and write the installer's own files",
         remedy="Free space or mend the mount, then run the phase again; nothing was switched.",
         exit_code=INSTALL_FAILED,

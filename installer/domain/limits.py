@@ -29,7 +29,7 @@ class Limits:
     release_bytes: int = 400 * 1024 * 1024
     """Free space an install needs: archive, wheels and one environment a component, with a margin."""
     release_inodes: int = 20_000
-    state_bytes: int = 16 * 1024 * 1024
+    state_bytes: int = 2 * 1024 * 1024
     clock_skew_seconds: float = 300.0
     """How far the host's clock may stand before the manifest's build time."""
     grant_warning_days: int = 14

@@ -24,6 +24,7 @@ from installer.host.context import Host
 from installer.host.observe import observe_component, reported_status
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site, read_evidence
+from installer.phases.checks_host import switch_room_findings
 from installer.phases.guards import (
     refuse_bad,
     refuse_changed_inputs,
@@ -83,6 +84,7 @@ def activate(host: Host, site: Site, request: ActivateRequest) -> Outcome:
             refuse_bad(name, installed.id, state, retry=request.retry_bad)
         findings = [
             *evidence_findings(host, site, installed, request),
+            *switch_room_findings(host),
             *component_findings(host, site, installed, request.components),
         ]
         verdict = settle(host, site.profile, "activate", findings)

@@ -4,6 +4,7 @@ raises.
 
 import os
 import platform
+from pathlib import Path
 
 from installer.domain.checks import Finding, failed, passed, unknown
 from installer.domain.limits import Limits
@@ -165,39 +166,52 @@ def _release(profile: Profile, manifest: Manifest) -> Finding:
 
 def _room(host: Host) -> list[Finding]:
     limits: Limits = host.limits
-    findings: list[Finding] = []
-    for path, need_bytes, need_inodes in (
+    places = (
         (host.paths.releases, limits.release_bytes, limits.release_inodes),
-        (host.paths.memory, limits.state_bytes, 64),
-        (host.paths.at("/etc/systemd/system"), 1024 * 1024, 8),
-    ):
-        subject = str(path)
-        try:
-            found = room(path)
-        except OSError as error:
-            remedy = "Repair the mount."
-            findings.append(
-                unknown("disk.space", str(error.strerror), "a readable file system", remedy, subject=subject)
-            )
-            continue
-        wanted = f"{need_bytes // 1024 // 1024} MiB free on {found.mount}"
-        text = f"{found.free_bytes // 1024 // 1024} MiB free"
-        if found.free_bytes >= need_bytes:
-            findings.append(passed("disk.space", text, wanted, subject=subject))
-        else:
-            findings.append(
-                failed("disk.space", text, wanted, f"Free space on {found.mount}.", subject=subject)
-            )
-        if found.free_inodes is not None and found.free_inodes < need_inodes:
-            text, wanted = f"{found.free_inodes} inodes free", f"{need_inodes} on {found.mount}"
-            findings.append(
-                failed("disk.inodes", text, wanted, f"Free inodes on {found.mount}.", subject=subject)
-            )
-        fault = writable(found.place)
-        if fault is not None:
-            remedy = f"Mount {found.mount} read-write."
-            findings.append(failed("disk.writable", fault, "to make files there", remedy, subject=subject))
-    findings += _executable(host)
+        *_switch_places(host),
+    )
+    return [finding for place in places for finding in _place(*place)] + _executable(host)
+
+
+def switch_room_findings(host: Host) -> list[Finding]:
+    """Room and rights where a switch writes, looked at before anything is stopped (rows 9, 11)."""
+    return [finding for place in _switch_places(host) for finding in _place(*place)]
+
+
+def _switch_places(host: Host) -> list[tuple[Path, int, int]]:
+    """Folder, bytes and inodes of everything ``activate`` and ``rollback`` write."""
+    small = 1024 * 1024
+    return [
+        (host.paths.memory, host.limits.state_bytes, 64),
+        (host.paths.components, small, 16),
+        (host.paths.at("/etc/systemd/system"), small, 8),
+        (host.paths.at("/etc/pharos-hpc"), small, 8),
+    ]
+
+
+def _place(path: Path, need_bytes: int, need_inodes: int) -> list[Finding]:
+    subject = str(path)
+    try:
+        found = room(path)
+    except OSError as error:
+        remedy = "Repair the mount."
+        return [unknown("disk.space", str(error.strerror), "a readable file system", remedy, subject=subject)]
+    findings: list[Finding] = []
+    wanted = f"{need_bytes // 1024 // 1024} MiB free on {found.mount}"
+    text = f"{found.free_bytes // 1024 // 1024} MiB free"
+    if found.free_bytes >= need_bytes:
+        findings.append(passed("disk.space", text, wanted, subject=subject))
+    else:
+        findings.append(failed("disk.space", text, wanted, f"Free space on {found.mount}.", subject=subject))
+    if found.free_inodes is not None and found.free_inodes < need_inodes:
+        text, wanted = f"{found.free_inodes} inodes free", f"{need_inodes} on {found.mount}"
+        findings.append(
+            failed("disk.inodes", text, wanted, f"Free inodes on {found.mount}.", subject=subject)
+        )
+    fault = writable(found.place)
+    if fault is not None:
+        remedy = f"Mount {found.mount} read-write."
+        findings.append(failed("disk.writable", fault, "to make files there", remedy, subject=subject))
     return findings
 
 

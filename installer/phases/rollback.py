@@ -14,6 +14,7 @@ from installer.host.observe import observe_component
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
 from installer.phases.activate import make_target
+from installer.phases.checks_host import switch_room_findings
 from installer.phases.guards import (
     refuse_bad,
     refuse_changed_inputs,
@@ -22,7 +23,7 @@ from installer.phases.guards import (
     refuse_unfinished,
     refuse_unreadable_component_journal,
 )
-from installer.phases.outcome import Outcome, announce
+from installer.phases.outcome import Outcome, announce, settle
 from installer.phases.rendering import refuse_edited, unit_edited
 from installer.steps.switch import switch
 
@@ -58,6 +59,7 @@ def rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
         if said:
             host.report.say("warning", said)
         targets = _targets(host, site, state, request, verify=True)
+        settle(host, site.profile, "rollback", switch_room_findings(host))
         host.state.write(state)
         operation = switch(host, "rollback", request.operation, targets)
     names = ", ".join(f"{target.intent.name} to {target.intent.release}" for target in targets)

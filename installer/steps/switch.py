@@ -245,11 +245,15 @@ def _tell_last_words(host: Host, operation: Operation, error: BaseException) -> 
 
 
 def _failed(operation: Operation, error: Exception) -> Refusal:
+    units = ", ".join(intent.unit for intent in operation.components)
+    unhealthy = isinstance(error, StepError) and error.unhealthy
+    cause = (
+        f"Read the component's journal (journalctl -u {units})." if unhealthy else "Mend what the step names."
+    )
     return Refusal(
         "activation_failed",
         found=f"{operation.phase}: {error}",
         wanted="every step done and the component healthy",
-        remedy="The prior links, units and records are back. Read the component's journal"
-        f" (journalctl -u {', '.join(intent.unit for intent in operation.components)}).",
+        remedy=f"The prior links, units and records are back. {cause}",
         exit_code=ACTIVATION_UNDONE,
     )

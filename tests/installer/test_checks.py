@@ -255,3 +255,19 @@ def test_i20_the_table_keeps_its_own_rules() -> None:
     assert {"evidence", "ldap.identity", "ldap.acl", "release.sealed"} <= {
         spec.id for spec in CHECKS.values() if not spec.waivable
     }
+
+
+def test_row_11_a_read_only_folder_is_found_before_anything_stops(
+    rig: Rig, active: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = rig.release("0.2.0")
+    before, calls = rig.snapshot(), len(rig.fake.calls)
+    systemd = str(rig.paths.at("/etc/systemd/system"))
+    monkeypatch.setattr(
+        "installer.phases.checks_host.writable",
+        lambda place: f"{place}: Read-only file system" if str(place) == systemd else None,
+    )
+    for result in (rig.activate(newer), rig.run("rollback", "--to", newer)):
+        assert result.code == 3 and "disk.writable" in result.stderr and systemd in result.stderr
+    assert rig.snapshot() == before
+    assert not any(call[:2] == ["systemctl", "stop"] for call in rig.fake.calls[calls:])
