@@ -203,7 +203,7 @@ class Consumer:
             subscription.reject(some, reason)
         return Handled(len(applied), sum(map(len, failed.values())), sum(map(len, refused.values())))
 
-    def run(self, broker: Broker, stop: threading.Event, *, turn_seconds: float = 5.0) -> None:
+    def run(self, broker: Broker, stop: threading.Event, *, turn_seconds: float = 1.0) -> None:
         """Consumes until `stop` is set; an outage of the broker is waited out with a growing pause."""
         pauses, failures = BackOff(first=0.5, longest=30.0), 0
         while not stop.is_set():

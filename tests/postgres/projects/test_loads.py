@@ -245,7 +245,7 @@ def test_a_malformed_event_is_parked_and_the_rest_goes_on(view: View) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        b"UPDATE projects.items SET item = replace(item, 'revision\":1', 'revision\":0') WHERE scope = 'projects'",
+        b"UPDATE projects.items SET item = replace(item, 'sion\":1', 'sion\":0') WHERE scope = 'projects'",
         b"UPDATE projects.items SET item = '{}' WHERE scope = 'projects'",
         b"UPDATE projects.items SET id = '00000000-0000-4000-8000-000000000999' WHERE scope = 'projects'",
     ],

@@ -1,0 +1,174 @@
+"""The provisioning worker's part that keeps Beto's view: consumers and the synchroniser (P13–P17, P20, O3).
+
+Roles: the view's database is this context's own (`pharos_resource_provisioning`); the broker is reached as
+`pharos_resource_provisioning_views`, which Beto enrols for the view's queues and for its questions (X12).
+Several replicas may run: queues are shared, and only one load or repair of a scope is at work at a time.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from central.kernel.broker import Act, Broker, Consumer
+from central.kernel.database import Database
+from central.kernel.errors import Unavailable
+from central.kernel.observability import event
+from central.kernel.times import Clock, utc_now
+from central.processes.refusals import StartRefused
+from central.projects.adapters.beto_questions import QUEUE, BetoQuestions
+from central.projects.adapters.postgres_reads import PostgresReads
+from central.projects.adapters.postgres_view import PostgresView
+from central.projects.application.apply_event import ApplyEvent
+from central.projects.application.find_member import FindMember
+from central.projects.application.ports import ProjectSites
+from central.projects.application.resolve_projects import ResolveProjects
+from central.projects.application.roster import MemberRoster, ProvisioningRoster
+from central.projects.application.site_bindings import SiteBindings
+from central.projects.application.synchronise import Pass, Synchronise, Synchronised
+from central.projects.domain.ids import Scope
+from central.projects.domain.view import ViewLimits
+from central.projects.entrypoints.events import QUEUES, ViewConsumer
+
+QUESTION_SECONDS: Final = 10.0
+_LOG: Final = logging.getLogger("central.projects")
+
+
+def require_beto(broker: Broker) -> None:
+    """Refuses a start without Beto's source scope (P20): its queues, and the right to consume and to ask.
+
+    Called by the worker and by every Site intake. `Unavailable` if the broker cannot be reached.
+    """
+    faults = []
+    wanted: list[tuple[Act, str]] = [("consume", queue.name) for queue in QUEUES]
+    for act, queue in [*wanted, ("ask", QUEUE)]:
+        if not broker.allowed(act, queue):
+            faults.append(f"this identity is not enrolled to {act} at {queue}")
+        elif not broker.exists(queue):
+            faults.append(f"the broker has no queue {queue}")
+    if faults:
+        raise StartRefused(
+            "; ".join([*faults, "have the broker's administration enrol pharos_resource_provisioning_views"])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BetoView:
+    """The view's use cases over one database and one broker, for the processes that need them."""
+
+    database: Database
+    broker: Broker
+    limits: ViewLimits = field(default_factory=ViewLimits)
+    clock: Clock = utc_now
+
+    @property
+    def resolve_projects(self) -> ResolveProjects:
+        """The `ProjectBindings` of allocations (P3)."""
+        return ResolveProjects(PostgresReads(self.database, self.limits), self.clock)
+
+    @property
+    def site_bindings(self) -> SiteBindings:
+        """Usernames and Parties at Sites (P16)."""
+        return SiteBindings(PostgresReads(self.database, self.limits))
+
+    @property
+    def provisioning_roster(self) -> ProvisioningRoster:
+        """Members under authority (P15)."""
+        return ProvisioningRoster(MemberRoster(PostgresReads(self.database, self.limits), self._questions()))
+
+    def find_member(self, sites: ProjectSites) -> FindMember:
+        """What the members route answers from (P19)."""
+        return FindMember(self.resolve_projects, sites, self.site_bindings, self.provisioning_roster)
+
+    def consumers(self) -> list[Consumer]:
+        """One consumer a queue."""
+        apply_event = ApplyEvent(PostgresView(self.database))
+        return [Consumer(queue.name, ViewConsumer(queue.name, apply_event, self.clock)) for queue in QUEUES]
+
+    def synchronise(self, pause: Callable[[float], None]) -> Synchronise:
+        """One pass over a scope."""
+        return Synchronise(PostgresView(self.database), self._questions(), self.limits, self.clock, pause)
+
+    def _questions(self) -> BetoQuestions:
+        def ask(question_id: UUID, body: bytes) -> bytes:
+            return self.broker.ask(QUEUE, question_id, body, timeout=QUESTION_SECONDS)
+
+        return BetoQuestions(ask)
+
+
+class WorkerMetrics:
+    """What the worker counts; labels are scopes and outcomes, never names (X9)."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.passes = Counter(
+            "pharos_view_passes_total",
+            "Passes over a scope of Beto's view by outcome; `unreadable` and `elsewhere` are missed ones.",
+            ["scope", "outcome"],
+            registry=registry,
+        )
+        self.current = Gauge(
+            "pharos_view_current", "1 while the scope answers.", ["scope"], registry=registry
+        )
+
+
+class ViewWorker:
+    """Keeps the view until it is stopped: a thread a queue and one for the synchroniser."""
+
+    def __init__(self, view: BetoView, metrics: WorkerMetrics) -> None:
+        self._view = view
+        self._metrics = metrics
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(
+                target=consumer.run, args=(view.broker, self._stop), name=consumer.queue, daemon=True
+            )
+            for consumer in view.consumers()
+        ]
+        self._threads.append(threading.Thread(target=self._synchronise, name="synchroniser", daemon=True))
+
+    def start(self) -> None:
+        """Refuses a start without Beto's scope (P20), then begins."""
+        require_beto(self._view.broker)
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Ends after the messages and the pass at hand."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(timeout=30)
+
+    def _synchronise(self) -> None:
+        def pause(seconds: float) -> None:
+            self._stop.wait(seconds)
+
+        synchronise = self._view.synchronise(pause)
+        while not self._stop.is_set():
+            for scope in Scope:
+                self._pass(synchronise, scope)
+            self._stop.wait(self._view.limits.compare_every.total_seconds())
+
+    def _pass(self, synchronise: Synchronise, scope: Scope) -> None:
+        try:
+            ended = synchronise(scope)
+        except Unavailable as error:
+            ended = Synchronised(Pass.UNREADABLE, reason=error.detail)
+        except Exception as error:  # noqa: BLE001 - one scope must not stop the others
+            event(_LOG, "view_pass_failed", level=logging.ERROR, scope=scope.value, error=error)
+            ended = Synchronised(Pass.UNREADABLE, reason=type(error).__name__)
+        fine = ended.outcome in (Pass.MATCHED, Pass.LOADED, Pass.REPAIRED)
+        self._metrics.passes.labels(scope.value, ended.outcome.value).inc()
+        self._metrics.current.labels(scope.value).set(fine)
+        event(
+            _LOG,
+            "view_pass",
+            level=logging.INFO if ended.outcome in (Pass.MATCHED, Pass.LOADED) else logging.WARNING,
+            scope=scope.value,
+            outcome=ended.outcome.value,
+            reason=ended.reason,
+        )

@@ -1,0 +1,122 @@
+"""The worker's parts together: a real queue, a real Beto behind it, and its start-up rule (P14, P20, O3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from central.kernel.broker_postgres import PostgresBroker
+from central.kernel.database import Database
+from central.kernel.errors import Unavailable
+from central.kernel.times import utc_now
+from central.processes.provisioning_worker import BetoView, ViewWorker, WorkerMetrics, require_beto
+from central.processes.refusals import StartRefused
+from central.projects.domain.ids import ProjectId, Scope
+from central.projects.domain.view import ViewLimits
+from central.projects.entrypoints.events import QUEUES
+from tests.postgres.conftest import PgServer
+from tests.postgres.projects.test_broker import login
+from tests.simulators.beto.beto import QUESTIONS, Beto, Faults
+from tests.simulators.beto.memory_broker import MemoryBroker
+from tests.simulators.beto.speaker import speaking
+from tests.simulators.beto.truth import WALDUR
+
+REF = "00000000-0000-4000-8000-000000000310"
+LIMITS = ViewLimits(compare_every=timedelta(seconds=0.3), settle_attempts=2, settle_seconds=0.1)
+
+
+def eventually(check: Callable[[], bool], seconds: float = 30) -> None:
+    """Waits until it holds; unavailable is not yet."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if check():
+                return
+        except Unavailable:
+            pass
+        assert time.monotonic() < deadline, "it never came to hold"
+        time.sleep(0.05)
+
+
+@contextmanager
+def working(view: BetoView) -> Iterator[CollectorRegistry]:
+    registry = CollectorRegistry()
+    worker = ViewWorker(view, WorkerMetrics(registry))
+    worker.start()
+    try:
+        yield registry
+    finally:
+        worker.stop()
+
+
+def test_two_workers_keep_the_view_through_events_losses_and_outages(
+    owner: Database, broker: PostgresBroker
+) -> None:
+    beto = Beto(clock=utc_now)
+    truth = beto.truth
+    party, _ = truth.new_party(site="slurm", username="u1")
+    project, _ = truth.new_project(REF)
+    view = BetoView(owner, broker, LIMITS)
+
+    def tell(*changes: object) -> None:
+        beto.tell(*changes)  # type: ignore[arg-type]
+        beto.flush(broker)
+
+    def generation() -> tuple[int, bool] | None:
+        found = view.provisioning_roster.roster.reads.members(ProjectId(UUID(project)), utc_now())
+        return (found[0].generation, found[0].present) if found else None
+
+    with speaking(beto, broker) as malformed, working(view) as registry, working(view):
+        eventually(lambda: view.resolve_projects.resolve(WALDUR, [REF]) == {REF: UUID(project)})
+        tell(truth.add_member(project, party))
+        eventually(lambda: generation() == (1, True))
+        truth.remove_member(project, party)
+        eventually(lambda: generation() == (1, False))
+        beto.faults = Faults(silent=True)
+        tell(truth.add_member(project, party))
+        eventually(lambda: generation() == (2, True))
+        beto.faults = Faults()
+        beto.restart()
+        tell(truth.new_project("other")[1])
+        eventually(lambda: view.resolve_projects.resolve(WALDUR, ["other"])["other"] is not None)
+    assert malformed == []
+    labels = {"scope": "projects", "outcome": "matched"}
+    assert registry.get_sample_value("pharos_view_passes_total", labels)
+    for scope in Scope:
+        assert registry.get_sample_value("pharos_view_current", {"scope": scope.value}) is not None
+
+
+def test_a_start_without_betos_queues_or_scope_is_refused() -> None:
+    with pytest.raises(StartRefused) as refused:
+        require_beto(MemoryBroker())
+    assert str(refused.value).count("the broker has no queue") == len(QUEUES) + 1
+    bare = MemoryBroker(enrolments=set())
+    for queue in QUEUES:
+        bare.declare(queue)
+    with pytest.raises(StartRefused, match=f"not enrolled to consume at {QUEUES[0].name}"):
+        require_beto(bare)
+
+
+def test_an_enrolled_identity_starts_and_another_does_not(
+    pg_server: PgServer, name: str, broker: PostgresBroker, owner: Database
+) -> None:
+    with speaking(Beto(clock=utc_now), broker):
+        consume = [("consume", queue.name) for queue in QUEUES]
+        with login(pg_server, name, *consume, ("ask", QUESTIONS)) as views:
+            require_beto(views)
+            with working(BetoView(owner, views, LIMITS)):
+                view = BetoView(owner, views, LIMITS)
+                eventually(lambda: view.resolve_projects.resolve(WALDUR, [REF]) == {REF: None})
+        with (
+            login(pg_server, name, *consume) as silent,
+            pytest.raises(StartRefused, match=r"not enrolled to ask at beto\.questions"),
+        ):
+            require_beto(silent)
+        with login(pg_server, name) as nobody, pytest.raises(StartRefused):
+            ViewWorker(BetoView(owner, nobody, LIMITS), WorkerMetrics(CollectorRegistry())).start()

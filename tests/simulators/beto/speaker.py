@@ -1,0 +1,44 @@
+"""Beto as a thread at the broker: answers questions at its queue until it is stopped; silent when told to
+be.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from central.kernel.broker import Broker, QueueSpec
+from tests.simulators.beto.beto import QUESTIONS, Beto, QuestionMalformed
+
+
+@contextmanager
+def speaking(beto: Beto, broker: Broker) -> Iterator[list[QuestionMalformed]]:
+    """Answers while the block runs. Yields the malformed questions it met, each of them a fault of the
+    asker.
+    """
+    broker.declare(QueueSpec(QUESTIONS, ()))
+    stop, malformed = threading.Event(), list[QuestionMalformed]()
+    thread = threading.Thread(target=_answer, args=(beto, broker, stop, malformed), daemon=True)
+    thread.start()
+    try:
+        yield malformed
+    finally:
+        stop.set()
+        thread.join(10)
+
+
+def _answer(beto: Beto, broker: Broker, stop: threading.Event, malformed: list[QuestionMalformed]) -> None:
+    with broker.subscribe(QUESTIONS) as subscription:
+        while not stop.is_set():
+            for question in subscription.fetch(10, wait=0.2):
+                if beto.faults.silent:
+                    subscription.nack([question], "silent")
+                    continue
+                try:
+                    answer = beto.answer(question.message.body)
+                except QuestionMalformed as error:
+                    malformed.append(error)
+                    subscription.reject([question], f"query_malformed: {error}")
+                else:
+                    subscription.answer(question, answer)
