@@ -13,7 +13,8 @@ from installer.domain.checks import CHECKS, NEVER_WAIVABLE
 from installer.host.commands import Completed
 from installer.host.ldap_probe import ProbeAnswer, ProbeStep
 from installer.host.site_api import Unanswered
-from tests.installer.rig import IDENTITY, UNIT, Rig, SiteAnswers
+from tests.installer.fixtures import SiteAnswers
+from tests.installer.rig import IDENTITY, UNIT, Rig
 from tests.installer.test_install import PYTHON, offered
 
 __all__ = ["offered"]

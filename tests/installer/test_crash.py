@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.installer.rig import UNIT, Rig, make_rig
+from tests.installer.fixtures import make_rig
+from tests.installer.rig import UNIT, Rig
 from tests.installer.systemctl import Behaviour
 
 KILLED = -signal.SIGKILL
