@@ -57,6 +57,7 @@ class VerifiedArchive:
     manifest: Manifest
     manifest_bytes: bytes
     signatures: tuple[VerifiedSignature, ...]
+    unsupported_signatures: tuple[str, ...]
     _tar: int
     _contents: Mapping[str, _Content]
 
@@ -145,7 +146,7 @@ def open_verified(path: Path, *, allowed_signers: Path, trust: Trust = HOST_TRUS
         os.close(source)
     try:
         digest = _sha256(packed)
-        signatures = verify_signatures(
+        verdict = verify_signatures(
             packed, path, namespace=ARCHIVE_NAMESPACE, allowed_signers=allowed_signers, trust=trust
         )
         tar = _unpack(packed)
@@ -161,7 +162,8 @@ def open_verified(path: Path, *, allowed_signers: Path, trust: Trust = HOST_TRUS
         sha256=digest,
         manifest=manifest,
         manifest_bytes=manifest_bytes,
-        signatures=signatures,
+        signatures=verdict.verified,
+        unsupported_signatures=verdict.unsupported,
         _tar=tar,
         _contents=contents,
     )

@@ -64,6 +64,11 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
             "a signature's key is not among the allowed signers, or is outside its window or namespace",
             "Compare the allowed signers with the hand-off, and the host's clock with the key's window.",
         ),
+        "signature_unsupported": Code(
+            VERIFICATION_FAILED,
+            "no signature is of a kind that this host's ssh-keygen can verify (as under FIPS)",
+            "Fetch the other signature too; the ECDSA one is for such hosts.",
+        ),
         "signature_invalid": Code(VERIFICATION_FAILED, "a signature is not one of these bytes", _FETCH_AGAIN),
         "archive_compression": Code(
             VERIFICATION_FAILED, "not exactly one complete gzip member", _FETCH_AGAIN

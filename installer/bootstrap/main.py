@@ -144,6 +144,8 @@ def prepare(
         verify_folder(folder, archive, trust=trust)
         signers = ", ".join(sorted({signature.principal for signature in archive.signatures}))
         progress(f"release {archive.release_id}, signed by {signers}")
+        for suffix in archive.unsupported_signatures:
+            progress(f"not counted: {suffix}, a kind that this host's ssh-keygen cannot verify")
         controller = _controller(archive, request, environment, host, places)
         child = scrubbed(environment, request.archive, archive.sha256)
     script = controller / "bin" / CONSOLE_SCRIPT

@@ -2,28 +2,36 @@
 
 1. A signature lies beside the file as ``<file>.ed25519.sig`` or ``<file>.ecdsa-p256.sig``; at least one is
    there.
-2. Every signature that is there must verify: an existing but bad one refuses, whatever the other says.
+2. Every signature that is there must verify: an existing but bad one refuses, whatever the other says. Only
+   one whose declared key type this host's ssh-keygen provably cannot verify (it fails a known answer of that
+   type, as under FIPS) is not counted, and that is said; one must verify all the same.
 3. The principal is the one the allowed signers give the key (find-principals); the key's window, namespaces
    and
    revocation by removal are judged by ssh-keygen. ``check-novalidate`` is never used, and nothing skips this.
 4. Signature, allowed signers and bytes reach ssh-keygen as sealed copies, so what is judged is what was read.
 
-Source: ssh-keygen(1) -Y, ALLOWED SIGNERS; design row 15.
+Source: ssh-keygen(1) -Y, ALLOWED SIGNERS; design row 15; X14 for FIPS.
 """
 
+import base64
 import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from installer.bootstrap.errors import refusal
 from installer.bootstrap.inputs import HOST_TRUST, Trust, read_input
+from installer.bootstrap.known_answers import KNOWN_ANSWERS, MESSAGE, NAMESPACE
 from installer.domain.refusal import Refusal
 
-SUFFIXES: Final = (".ed25519.sig", ".ecdsa-p256.sig")
+_KEY_TYPES: Final = MappingProxyType(
+    {".ed25519.sig": "ssh-ed25519", ".ecdsa-p256.sig": "ecdsa-sha2-nistp256"}
+)
+SUFFIXES: Final = tuple(_KEY_TYPES)
 ARCHIVE_NAMESPACE: Final = "pharos-hpc-release"
 PROVENANCE_NAMESPACE: Final = "pharos-hpc-provenance"
 
@@ -40,6 +48,14 @@ class VerifiedSignature:
 
     suffix: str
     principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The signatures that verified, at least one, and the suffixes of those this host cannot judge."""
+
+    verified: tuple[VerifiedSignature, ...]
+    unsupported: tuple[str, ...]
 
 
 def sealed_copy(name: str, data: bytes) -> int:
@@ -79,24 +95,79 @@ def _sealed(name: str, pieces: Iterator[bytes]) -> int:
 
 def verify_signatures(
     message: int, path: Path, *, namespace: str, allowed_signers: Path, trust: Trust = HOST_TRUST
-) -> tuple[VerifiedSignature, ...]:
+) -> Verdict:
     """Who signed the sealed bytes ``message``, by the signatures beside ``path``. Raises Refusal
     ``signature_*``.
     """
     signers = read_input(allowed_signers, what="the allowed signers", size_limit=_SIGNERS_LIMIT, trust=trust)
     verified: list[VerifiedSignature] = []
+    unsupported: list[str] = []
     for suffix in SUFFIXES:
         signature = _beside(path, suffix, trust)
-        if signature is not None:
+        if signature is None:
+            continue
+        try:
             principal = _verify(message, signature, signers, f"{path.name}{suffix}", namespace)
+        except Refusal:
+            if declared_key_type(signature) != _KEY_TYPES[suffix] or can_verify(_KEY_TYPES[suffix]):
+                raise
+            unsupported.append(suffix)
+        else:
             verified.append(VerifiedSignature(suffix, principal))
     if not verified:
-        raise refusal(
-            "signature_missing",
-            found=f"neither {' nor '.join(path.name + suffix for suffix in SUFFIXES)} in {path.parent}",
-            wanted="at least one signature",
+        raise _none(path, unsupported)
+    return Verdict(tuple(verified), tuple(unsupported))
+
+
+def _none(path: Path, unsupported: list[str]) -> Refusal:
+    if unsupported:
+        return refusal(
+            "signature_unsupported",
+            found=f"only {' and '.join(path.name + suffix for suffix in unsupported)}",
+            wanted="a signature of a kind that this host's ssh-keygen can verify",
         )
-    return tuple(verified)
+    return refusal(
+        "signature_missing",
+        found=f"neither {' nor '.join(path.name + suffix for suffix in SUFFIXES)} in {path.parent}",
+        wanted="at least one signature",
+    )
+
+
+def declared_key_type(signature: bytes) -> str | None:
+    """The key type an armoured signature says it is of; None when it is no such thing (PROTOCOL.sshsig)."""
+    lines = signature.split(b"\n")
+    try:
+        blob = base64.b64decode(
+            b"".join(lines[1 : lines.index(b"-----END SSH SIGNATURE-----")]), validate=True
+        )
+        if lines[0] != b"-----BEGIN SSH SIGNATURE-----" or blob[:6] != b"SSHSIG":
+            return None
+        return _string(_string(blob[10:])).decode("ascii")
+    except ValueError:
+        return None
+
+
+def _string(data: bytes) -> bytes:
+    """The string (RFC 4251 section 5) at the start of ``data``. Raises ValueError."""
+    size = int.from_bytes(data[:4], "big")
+    if len(data) < 4 + size:
+        raise ValueError("a string that ends too early")
+    return data[4 : 4 + size]
+
+
+def can_verify(key_type: str) -> bool:
+    """Whether the host's ssh-keygen verifies a signature of ``key_type`` that is known to be good."""
+    answer = KNOWN_ANSWERS[key_type]
+    message = sealed_copy("known answer", MESSAGE)
+    try:
+        _verify(message, answer.armoured, answer.allowed_signers, "the known answer", NAMESPACE)
+    except Refusal as error:
+        if error.code == "signature_tool_missing":
+            raise
+        return False
+    finally:
+        os.close(message)
+    return True
 
 
 def verify_one(

@@ -1,11 +1,18 @@
 """Who may have signed, and which bytes (rows 13, 15): nothing is believed before a signature verified."""
 
+import base64
+import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from installer.bootstrap import signature
 from installer.bootstrap.archive import VerifiedArchive, open_verified
+from installer.bootstrap.known_answers import KNOWN_ANSWERS
 from installer.domain.refusal import Refusal
 from tests.installer.archives import NAMESPACE, TRUST, Workshop, allow, sign
 
@@ -28,7 +35,7 @@ def test_one_good_signature_is_enough(workshop: Workshop, kind: str) -> None:
     for other in {"ed25519", "ecdsa-p256"} - {kind}:
         workshop.signature(other).unlink()
     with opened(workshop) as archive:
-        assert [signature.suffix for signature in archive.signatures] == [f".{kind}.sig"]
+        assert [found.suffix for found in archive.signatures] == [f".{kind}.sig"]
 
 
 def test_row15_missing(workshop: Workshop) -> None:
@@ -126,7 +133,7 @@ def test_a_key_that_two_principals_share_verifies(workshop: Workshop, tmp_path: 
     signers = tmp_path / "both"
     signers.write_text(first + first.replace("release@", "second@"), encoding="ascii")
     with opened(workshop, signers) as archive:
-        assert {signature.principal for signature in archive.signatures} == {"release@pharos-hpc.invalid"}
+        assert {found.principal for found in archive.signatures} == {"release@pharos-hpc.invalid"}
 
 
 def test_the_archive_cannot_change_after_it_was_verified(workshop: Workshop) -> None:
@@ -134,6 +141,94 @@ def test_the_archive_cannot_change_after_it_was_verified(workshop: Workshop) -> 
     with opened(workshop) as archive:
         workshop.archive.write_bytes(b"evil")
         assert archive.read("LICENSE") == b"licence\n"
+
+
+FAKE_KEYGEN = """#!/bin/sh
+# ssh-keygen of a host without some kinds: says so for a file that names one, else is the real one.
+for word in "$@"; do
+    case "$word" in /proc/self/fd/*)
+        for kind in KINDS; do
+            if grep -v -e '^-' "$word" | base64 -d 2>/dev/null | grep -q "$kind"; then
+                echo "sshsig: key type $kind is not supported" >&2
+                exit 255
+            fi
+        done ;;
+    esac
+done
+exec /usr/bin/ssh-keygen "$@"
+"""
+ED25519, ECDSA = "ssh-ed25519", "ecdsa-sha2-nistp256"
+
+
+@pytest.fixture
+def without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes the host's ssh-keygen one that lacks the named key types."""
+
+    def lacks(*kinds: str) -> None:
+        tool = tmp_path / "ssh-keygen"
+        tool.write_text(FAKE_KEYGEN.replace("KINDS", " ".join(kinds)), encoding="ascii")
+        tool.chmod(0o755)
+        monkeypatch.setattr(signature, "_KEYGEN", os.fspath(tool))
+
+    return lacks
+
+
+@pytest.mark.parametrize("kind", [ED25519, ECDSA])
+def test_X14_the_known_answers_are_good_and_tell_what_a_host_lacks(
+    kind: str, without: Callable[..., None]
+) -> None:
+    assert signature.can_verify(kind)
+    assert signature.declared_key_type(KNOWN_ANSWERS[kind].armoured) == kind
+    without(kind)
+    assert not signature.can_verify(kind)
+
+
+def test_X14_a_kind_the_host_lacks_is_not_counted_when_the_other_verifies(
+    workshop: Workshop, without: Callable[..., None]
+) -> None:
+    workshop.write()
+    without(ED25519)
+    with opened(workshop) as archive:
+        assert [found.suffix for found in archive.signatures] == [".ecdsa-p256.sig"]
+        assert archive.unsupported_signatures == (".ed25519.sig",)
+
+
+def test_X14_the_other_must_verify(workshop: Workshop, without: Callable[..., None]) -> None:
+    workshop.write()
+    without(ED25519)
+    workshop.signature("ecdsa-p256").write_bytes(sign(workshop.archive, workshop.keys.stranger))
+    assert refused(workshop).code == "signature_signer_unknown"
+    workshop.signature("ecdsa-p256").unlink()
+    error = refused(workshop)
+    assert (error.code, error.exit_code) == ("signature_unsupported", 4)
+    assert ".ed25519.sig" in error.found
+
+
+def test_X14_a_signature_that_declares_another_type_than_its_name_is_counted(
+    workshop: Workshop, without: Callable[..., None]
+) -> None:
+    workshop.write()
+    without(ED25519)
+    for content in (b"", b"junk", sign(workshop.archive, workshop.keys.ecdsa_p256, "other")):
+        workshop.signature("ed25519").write_bytes(content)
+        assert refused(workshop).code in {"signature_signer_unknown", "signature_invalid"}
+
+
+def test_X14_a_bad_signature_of_a_kind_the_host_has_refuses(
+    workshop: Workshop, without: Callable[..., None]
+) -> None:
+    workshop.write()
+    without(ECDSA)
+    workshop.signature("ed25519").write_bytes(sign(workshop.archive, workshop.keys.stranger))
+    assert refused(workshop).code == "signature_signer_unknown"
+
+
+@given(st.binary(max_size=80), st.booleans())
+def test_junk_declares_no_key_type(data: bytes, armoured: bool) -> None:
+    text = base64.encodebytes(b"SSHSIG\0\0\0\1" + data) if armoured else data
+    lines = b"-----BEGIN SSH SIGNATURE-----\n" + text + b"-----END SSH SIGNATURE-----\n"
+    found = signature.declared_key_type(lines)
+    assert found is None or found.encode("ascii") in data
 
 
 def test_validation_without_signers_is_never_asked_for() -> None:
