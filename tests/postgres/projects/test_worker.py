@@ -85,9 +85,9 @@ def test_two_workers_keep_the_view_through_events_losses_and_outages(
         beto.restart()
         tell(truth.new_project("other")[1])
         eventually(lambda: view.resolve_projects.resolve(WALDUR, ["other"])["other"] is not None)
+        labels = {"scope": "projects", "outcome": "matched"}
+        eventually(lambda: bool(registry.get_sample_value("pharos_view_passes_total", labels)))
     assert malformed == []
-    labels = {"scope": "projects", "outcome": "matched"}
-    assert registry.get_sample_value("pharos_view_passes_total", labels)
     for scope in Scope:
         assert registry.get_sample_value("pharos_view_current", {"scope": scope.value}) is not None
 
