@@ -51,7 +51,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("process", type=click.Choice(["site-api", "project-api"]))
+@click.argument("process", type=click.Choice(["site-api", "project-api", "provisioning-intake"]))
 def serve(process: str) -> None:
     """Run one HTTP process until it is stopped."""
     with _told():
@@ -59,6 +59,10 @@ def serve(process: str) -> None:
             from central.processes import site_api
 
             sys.exit(site_api.run(_settings("site_api")))
+        if process == "provisioning-intake":
+            from central.processes import provisioning_intake
+
+            sys.exit(provisioning_intake.run(_settings("provisioning_intake")))
         from central.processes import project_api
 
         sys.exit(project_api.run(_settings("member_api")))
@@ -85,7 +89,7 @@ def migrate(phase: str) -> None:
 
 
 @cli.command()
-@click.argument("process", type=click.Choice(["site-api", "project-api", "operator"]))
+@click.argument("process", type=click.Choice(["site-api", "project-api", "provisioning-intake", "operator"]))
 def check(process: str) -> None:
     """Say whether a process could start now: settings, database, schema, issuer."""
     with _told():
@@ -94,6 +98,7 @@ def check(process: str) -> None:
         names: dict[str, Process] = {
             "site-api": "site_api",
             "project-api": "member_api",
+            "provisioning-intake": "provisioning_intake",
             "operator": "operator",
         }
         settings = _settings(names[process])

@@ -13,25 +13,50 @@ whole.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from ipaddress import ip_address
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from psycopg import ProgrammingError
-from psycopg.conninfo import conninfo_to_dict
+from central.kernel.private_files import PrivateFileRefused, read_private_file
+from central.setting_values import (
+    Listen,
+    one_of,
+    parse_addresses,
+    parse_database_url,
+    parse_file,
+    parse_https_url,
+    parse_intake_keys,
+    parse_listen,
+    parse_private_file,
+    parse_sites,
+    parse_text,
+    whole_number,
+)
 
-from central.kernel.integers import parse_integer
-from central.kernel.private_files import PrivateFileRefused, check_private_file, read_private_file
+__all__ = [
+    "SETTINGS",
+    "Environment",
+    "Listen",
+    "Oidc",
+    "Process",
+    "Setting",
+    "Settings",
+    "SettingsRefused",
+    "Tls",
+    "load_settings",
+]
 
-Process = Literal["site_api", "member_api", "operator", "migrate"]
+Process = Literal["site_api", "member_api", "provisioning_intake", "operator", "migrate"]
 Environment = Literal["production", "development"]
 
-_EVERY: frozenset[Process] = frozenset({"site_api", "member_api", "operator", "migrate"})
-_SERVERS: frozenset[Process] = frozenset({"site_api", "member_api"})
+_EVERY: frozenset[Process] = frozenset(
+    {"site_api", "member_api", "provisioning_intake", "operator", "migrate"}
+)
+_INTAKE: frozenset[Process] = frozenset({"provisioning_intake"})
+_SERVERS: frozenset[Process] = frozenset({"site_api", "member_api", "provisioning_intake"})
 _OURS = ("PHAROS_", "RESOURCE_PROVISIONING_")
 _SERVICE_LINK = re.compile(r".*_SERVICE_HOST|.*_PORT(_.*)?")
-_SITE = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_EACH_SITE = "<SITE>"
 
 
 class SettingsRefused(Exception):
@@ -40,14 +65,6 @@ class SettingsRefused(Exception):
     def __init__(self, faults: list[str]) -> None:
         super().__init__("; ".join(faults))
         self.faults = tuple(faults)
-
-
-@dataclass(frozen=True, slots=True)
-class Listen:
-    """Where a process listens."""
-
-    host: str
-    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +87,7 @@ class Oidc:
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One variable. ``default`` None: no default; ``required``: a process of ``processes`` cannot start
-    without it.
+    without it. ``<SITE>`` in a name: one variable a Site of PHAROS_SITES, in capitals, ``_`` for ``-``.
     """
 
     name: str
@@ -84,151 +101,98 @@ class Setting:
     group: str | None = None
 
 
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in allowed:
-            raise ValueError(f"wanted one of {', '.join(allowed)}")
-        return text
-
-    return parse
-
-
-def _integer(minimum: int, maximum: int) -> Callable[[str], int]:
-    return lambda text: parse_integer(text, minimum=minimum, maximum=maximum)
-
-
-def _database_url(text: str) -> str:
-    if not text.startswith(("postgresql://", "postgres://")):
-        raise ValueError("wanted a URL like postgresql://role:password@host:5432/database")
-    try:
-        conninfo_to_dict(text)
-    except ProgrammingError:
-        raise ValueError(
-            "not a PostgreSQL URL; wanted postgresql://role:password@host:5432/database"
-        ) from None
-    return text
-
-
-def _listen(text: str) -> Listen:
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+|localhost)):([0-9]{1,5})", text)
-    if match is None:
-        raise ValueError("wanted ADDRESS:PORT, like 127.0.0.1:8443 or [::1]:8443")
-    host = match[1] or match[2]
-    if host != "localhost":
-        ip_address(host)
-    return Listen(host, parse_integer(match[3], minimum=1, maximum=65535))
-
-
-def _https_url(text: str) -> str:
-    if re.fullmatch(r"https?://[^\s?#@]+", text) is None:
-        raise ValueError("wanted an https URL without user, query or fragment")
-    return text
-
-
-def _text(text: str) -> str:
-    if len(text) > 256 or not text.isprintable():
-        raise ValueError("wanted at most 256 printable characters")
-    return text
-
-
-def _file(text: str) -> Path:
-    path = Path(text)
-    if not path.is_absolute() or not path.is_file():
-        raise ValueError("wanted the absolute path of an existing file")
-    return path
-
-
-def _private_file(text: str) -> Path:
-    path = _file(text)
-    check_private_file(path)
-    return path
-
-
-def _sites(text: str) -> tuple[str, ...]:
-    sites = tuple(text.split(","))
-    if len(set(sites)) != len(sites) or not all(_SITE.fullmatch(site) for site in sites):
-        raise ValueError(
-            "wanted distinct Site names, comma-separated, each [a-z][a-z0-9-]{0,31}, like slurm,k8s"
-        )
-    return sites
-
-
-def _addresses(text: str) -> tuple[str, ...]:
-    return tuple(str(ip_address(part.strip())) for part in text.split(","))
-
-
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "PHAROS_ENVIRONMENT", "production | development",
         "`development` alone allows stand-ins (X8).",
-        _one_of("production", "development"), _EVERY, "production",
+        one_of("production", "development"), _EVERY, "production",
     ),
     Setting(
         "PHAROS_LOG_LEVEL", "debug | info | warning | error", "The least level that is logged.",
-        _one_of("debug", "info", "warning", "error"), _EVERY, "info",
+        one_of("debug", "info", "warning", "error"), _EVERY, "info",
     ),
     Setting(
         "PHAROS_DATABASE_URL", "PostgreSQL URL",
         "The process's own role; may lead through a transaction pooler. `migrate` wants the migrator's role.",
-        _database_url, _EVERY, required=True, secret=True,
+        parse_database_url, _EVERY - _INTAKE, required=True, secret=True,
     ),
     Setting(
         "PHAROS_DATABASE_DIRECT_URL", "PostgreSQL URL",
         "PostgreSQL itself, for LISTEN and migrations (O4). Not set: PHAROS_DATABASE_URL.",
-        _database_url, _EVERY, secret=True,
+        parse_database_url, _EVERY - _INTAKE, secret=True,
     ),
     Setting(
         "PHAROS_DATABASE_PREPARED_STATEMENTS", "on | off",
         "`off` behind a pooler that does not carry prepared statements (PgBouncer before 1.21; F05).",
-        _one_of("on", "off"), _SERVERS, "on",
+        one_of("on", "off"), _SERVERS, "on",
     ),
     Setting(
         "PHAROS_SITE_API_LISTEN", "ADDRESS:PORT", "Where the Site API listens.",
-        _listen, frozenset({"site_api"}), "127.0.0.1:8443",
+        parse_listen, frozenset({"site_api"}), "127.0.0.1:8443",
     ),
     Setting(
         "PHAROS_MEMBER_API_LISTEN", "ADDRESS:PORT", "Where the member API listens.",
-        _listen, frozenset({"member_api"}), "127.0.0.1:8444",
+        parse_listen, frozenset({"member_api"}), "127.0.0.1:8444",
     ),
     Setting(
         "PHAROS_TLS_CERTIFICATE", "file",
         "PEM certificate with its chain. Not set: plain HTTP behind a TLS proxy.",
-        _file, _SERVERS, group="TLS",
+        parse_file, _SERVERS, group="TLS",
     ),
     Setting(
         "PHAROS_TLS_KEY_FILE", "private file", "PEM key of the certificate, not readable by others.",
-        _private_file, _SERVERS, group="TLS",
+        parse_private_file, _SERVERS, group="TLS",
     ),
     Setting(
         "PHAROS_TRUSTED_PROXIES", "addresses, comma-separated",
         "Proxies whose X-Forwarded-For names the peer in the log; nobody else's is believed (G06).",
-        _addresses, _SERVERS,
+        parse_addresses, _SERVERS,
     ),
     Setting(
         "PHAROS_OIDC_ISSUER", "https URL", "The members' issuer, exactly as its tokens name it.",
-        _https_url, frozenset({"member_api"}), required=True, group="OIDC",
+        parse_https_url, frozenset({"member_api"}), required=True, group="OIDC",
     ),
     Setting(
         "PHAROS_OIDC_AUDIENCE", "text", "The audience a member's token must name.",
-        _text, frozenset({"member_api"}), required=True, group="OIDC",
+        parse_text, frozenset({"member_api"}), required=True, group="OIDC",
     ),
     Setting(
         "PHAROS_OIDC_CA_FILE", "file", "PEM bundle to trust for the issuer. Not set: the system's store.",
-        _file, frozenset({"member_api"}),
+        parse_file, frozenset({"member_api"}),
     ),
     Setting(
         "PHAROS_SITES", "names, comma-separated", "The Sites by environment name (`slurm`), not by Site id.",
-        _sites, _SERVERS, required=True,
+        parse_sites, _SERVERS, required=True,
     ),
     Setting(
         "PHAROS_SITE_API_POLLERS", "1 … 64",
         "Long polls a Site may park at once; the Site API has Sites × pollers + 16 threads (X13).",
-        _integer(1, 64), frozenset({"site_api"}), "4",
+        whole_number(1, 64), frozenset({"site_api"}), "4",
+    ),
+    Setting(
+        "PHAROS_PROVISIONING_INTAKE_LISTEN", "ADDRESS:PORT", "Where the Site intake listens.",
+        parse_listen, _INTAKE, "127.0.0.1:8445",
+    ),
+    Setting(
+        "RESOURCE_PROVISIONING_DATABASE_URL", "PostgreSQL URL",
+        "The owner role pharos_resource_provisioning; may lead through a transaction pooler (P37).",
+        parse_database_url, _INTAKE, required=True, secret=True,
+    ),
+    Setting(
+        "RESOURCE_PROVISIONING_WALDUR_INSTANCE", "text",
+        "The Waldur installation, named exactly as Beto's events name it; an intake key needs it (P11).",
+        parse_text, _INTAKE,
+    ),
+    Setting(
+        "RESOURCE_PROVISIONING_<SITE>_INTAKE_KEY", "one key, or two with a comma",
+        "What a Site's agent reports with, one variable a Site of PHAROS_SITES, in capitals, `_` for `-`. "
+        "Two keys while it is changed. Not set: nothing is mounted for the Site (P11).",
+        parse_intake_keys, _INTAKE, secret=True,
     ),
     Setting(
         "PHAROS_DEVELOPMENT_ACCOUNTS", "file",
         "Stand-in for the members' accounts; development only, refused in production (X8).",
-        _file, frozenset({"member_api"}),
+        parse_file, frozenset({"member_api"}),
     ),
 )  # fmt: skip
 
@@ -250,17 +214,21 @@ class Settings:
     sites: tuple[str, ...]
     pollers: int
     development_accounts: Path | None
+    waldur_instance: str | None
+    intake_keys: Mapping[str, tuple[str, ...]] = field(repr=False)
     ignored: tuple[str, ...]
 
 
 def load_settings(environment: Mapping[str, str], process: Process) -> Settings:
     """Return the settings of ``process`` or raise ``SettingsRefused`` naming every fault."""
-    known = {name for setting in SETTINGS for name in _names(setting)}
+    each_site = _each_site(environment)
+    settings = [each for setting in SETTINGS for each in each_site.get(setting.name, (setting,))]
+    known = {name for setting in settings for name in _names(setting)}
     ours = sorted(name for name in environment if name.startswith(_OURS) and name not in known)
     ignored = tuple(name for name in ours if _SERVICE_LINK.fullmatch(name))
     faults = [f"{name}: unknown; see docs/settings.md" for name in ours if name not in ignored]
     values: dict[str, Any] = {}
-    for setting in SETTINGS:
+    for setting in settings:
         try:
             values[setting.name] = _value(setting, environment, process)
         except (ValueError, PrivateFileRefused) as fault:
@@ -269,9 +237,40 @@ def load_settings(environment: Mapping[str, str], process: Process) -> Settings:
     faults += _group_faults(environment)
     if values["PHAROS_ENVIRONMENT"] != "development":
         faults += _production_faults(values)
+    keys = {site: values[name] for site in values["PHAROS_SITES"] or () if values[name := _intake_key(site)]}
+    if process in _INTAKE:
+        faults += _intake_faults(keys, values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"])
     if faults:
         raise SettingsRefused(faults)
-    return _assemble(values, process, ignored)
+    return _assemble(values, process, keys, ignored)
+
+
+def _intake_key(site: str) -> str:
+    return f"RESOURCE_PROVISIONING_{site.upper().replace('-', '_')}_INTAKE_KEY"
+
+
+def _each_site(environment: Mapping[str, str]) -> Mapping[str, tuple[Setting, ...]]:
+    """The rows that stand once a Site, by the name they have in the table."""
+    try:
+        sites = parse_sites(environment.get("PHAROS_SITES", ""))
+    except ValueError:
+        sites = ()
+    return {
+        row.name: tuple(replace(row, name=_intake_key(site)) for site in sites)
+        for row in SETTINGS
+        if _EACH_SITE in row.name
+    }
+
+
+def _intake_faults(keys: Mapping[str, tuple[str, ...]], instance: str | None) -> list[str]:
+    faults = []
+    if keys and instance is None:
+        faults.append("RESOURCE_PROVISIONING_WALDUR_INSTANCE: missing, and an intake key needs it (P11)")
+    held = [key for site in keys.values() for key in site]
+    if len(set(held)) != len(held):
+        names = ", ".join(_intake_key(site) for site in keys)
+        faults.append(f"{names}: two Sites share a key; each needs its own, for the key names the Site")
+    return faults
 
 
 def _names(setting: Setting) -> tuple[str, ...]:
@@ -316,22 +315,30 @@ def _production_faults(values: Mapping[str, Any]) -> list[str]:
     return faults
 
 
-def _assemble(values: Mapping[str, Any], process: Process, ignored: tuple[str, ...]) -> Settings:
+def _assemble(
+    values: Mapping[str, Any],
+    process: Process,
+    keys: Mapping[str, tuple[str, ...]],
+    ignored: tuple[str, ...],
+) -> Settings:
     certificate, issuer = values["PHAROS_TLS_CERTIFICATE"], values["PHAROS_OIDC_ISSUER"]
-    listen = {"site_api": "PHAROS_SITE_API_LISTEN", "member_api": "PHAROS_MEMBER_API_LISTEN"}.get(process)
+    listen = f"PHAROS_{process.upper()}_LISTEN"
+    url = f"{'RESOURCE_PROVISIONING' if process in _INTAKE else 'PHAROS'}_DATABASE_URL"
     return Settings(
         process=process,
         environment=cast(Environment, values["PHAROS_ENVIRONMENT"]),
         log_level=values["PHAROS_LOG_LEVEL"],
-        database_url=values["PHAROS_DATABASE_URL"],
-        database_direct_url=values["PHAROS_DATABASE_DIRECT_URL"] or values["PHAROS_DATABASE_URL"],
+        database_url=values[url],
+        database_direct_url=values["PHAROS_DATABASE_DIRECT_URL"] or values[url],
         prepared_statements=values["PHAROS_DATABASE_PREPARED_STATEMENTS"] == "on",
-        listen=values[listen] if listen else None,
+        listen=values.get(listen),
         tls=Tls(certificate, values["PHAROS_TLS_KEY_FILE"]) if certificate else None,
         trusted_proxies=values["PHAROS_TRUSTED_PROXIES"] or (),
         oidc=Oidc(issuer, values["PHAROS_OIDC_AUDIENCE"], values["PHAROS_OIDC_CA_FILE"]) if issuer else None,
         sites=values["PHAROS_SITES"] or (),
         pollers=values["PHAROS_SITE_API_POLLERS"],
         development_accounts=values["PHAROS_DEVELOPMENT_ACCOUNTS"],
+        waldur_instance=values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"],
+        intake_keys=keys,
         ignored=ignored,
     )

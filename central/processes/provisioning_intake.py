@@ -2,18 +2,23 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from flask import Flask
 
-from central.kernel.database import Database
+from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
 from central.kernel.http import HttpLimits, create_app
-from central.kernel.observability import Metrics, event
+from central.kernel.migrations import require_schema
+from central.kernel.observability import Metrics, configure_logging, event
+from central.kernel.serving import Service, serve
 from central.kernel.times import Clock, utc_now
+from central.processes.options import database_options, serving_options
+from central.processes.schema import CONTEXTS
 from central.provisioning.adapters.postgres_allocations import PostgresAllocations
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
+from central.provisioning.adapters.unconnected_projects import UnconnectedProjects
 from central.provisioning.application.ports import ProjectBindings
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report_resources import ReportResources
@@ -24,6 +29,7 @@ from central.provisioning.entrypoints.intake_metrics import IntakeMetrics
 from central.provisioning.entrypoints.intake_routes import IntakeRoutes
 from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import REPORT_BYTES_MAX
+from central.settings import Settings
 
 NAME: Final = "provisioning-intake"
 THREADS: Final = 4
@@ -68,6 +74,40 @@ def build_app(database: Database, intake: Intake) -> Flask:
     for blueprint in routes.blueprints():
         app.register_blueprint(blueprint)
     return app
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningIntake:
+    """Builds the service of one worker."""
+
+    settings: Settings
+
+    def __call__(self) -> Service:
+        """Opens the pool of this worker."""
+        database = Database(database_options(self.settings, NAME, CONNECTIONS))
+        database.open()
+        intake = Intake(
+            keys={Site(site): keys for site, keys in self.settings.intake_keys.items()},
+            instance=WaldurInstance(self.settings.waldur_instance or ""),
+            bindings=UnconnectedProjects(),
+            trusted_proxies=self.settings.trusted_proxies,
+        )
+        return Service(app=build_app(database, intake), stopping=_nothing_parked, close=database.close)
+
+
+def run(settings: Settings) -> int:
+    """Checks the schema, then serves until stopped; the exit code."""
+    configure_logging(NAME, level=settings.log_level)
+    if not settings.intake_keys:
+        event(_LOG, "no_intake_keys", level=logging.WARNING, sites=list(settings.sites))
+    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
+        require_schema(database, CONTEXTS)
+    options = replace(serving_options(settings, THREADS), workers=WORKERS)
+    return serve(ProvisioningIntake(settings), options)
+
+
+def _nothing_parked() -> None:
+    """No call of this process waits."""
 
 
 def _unresolved(error: Unavailable) -> None:

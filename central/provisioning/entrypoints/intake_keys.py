@@ -3,31 +3,13 @@
 A key opens its own Site's prefix only: behind another's it is `not_found`, as if nothing were there.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Self
 
 from central.kernel.bearer import same_bytes, secret_digest, unauthenticated
 from central.kernel.problems import NOT_FOUND, Problem
 from central.provisioning.domain.observation import Site
-
-KEYS_MAX: Final = 2
-"""The old key and the new one while a Site changes over."""
-
-_KEY: Final = re.compile(r"[A-Za-z0-9\-._~+/]{32,512}=*")
-
-
-def parse_keys(text: str) -> tuple[str, ...]:
-    """The keys of one Site, comma-separated. Raises `ValueError`, which never repeats a key."""
-    keys = tuple(text.split(","))
-    if not 1 <= len(keys) <= KEYS_MAX or len(set(keys)) != len(keys):
-        raise ValueError(f"wanted one key, or {KEYS_MAX} different ones with a comma while they are changed")
-    if not all(_KEY.fullmatch(key) for key in keys):
-        raise ValueError(
-            "wanted keys of 32 to 512 characters of the bearer alphabet (letters, digits, -._~+/)"
-        )
-    return keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,119 @@
+"""`pharos-central serve provisioning-intake` as a process: variables, files, a role of its own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.goldens import canonical
+from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.conftest import INSTANCE, ROLE, report_body, resource, told
+
+KEY = "process-intake-key-of-thirty-two-"
+COMMAND = [sys.executable, "-c", "from central.cli import main; main()"]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def environment(pg_server: PgServer, name: str, port: int, folder: Path) -> dict[str, str]:
+    files = {"url": pg_server.role_url(ROLE, name), "key": KEY}
+    for file, content in files.items():
+        (folder / file).write_text(content + "\n")
+        (folder / file).chmod(0o600)
+    kept = {variable: os.environ[variable] for variable in ("PATH", "HOME") if variable in os.environ}
+    return kept | {
+        "PHAROS_SITES": "slurm,k8s",
+        "PHAROS_PROVISIONING_INTAKE_LISTEN": f"127.0.0.1:{port}",
+        "RESOURCE_PROVISIONING_DATABASE_URL_FILE": str(folder / "url"),
+        "RESOURCE_PROVISIONING_WALDUR_INSTANCE": INSTANCE,
+        "RESOURCE_PROVISIONING_SLURM_INTAKE_KEY_FILE": str(folder / "key"),
+    }
+
+
+@pytest.fixture
+def served(pg_server: PgServer, name: str, tmp_path: Path) -> Iterator[tuple[int, Path]]:
+    """The port of a running intake, and its log."""
+    port, log = free_port(), tmp_path / "log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [*COMMAND, "serve", "provisioning-intake"],
+            env=environment(pg_server, name, port, tmp_path),
+            stderr=sink,
+            start_new_session=True,
+        )
+    try:
+        deadline = time.monotonic() + 30
+        while not ready(port):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield port, log
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+
+
+def ready(port: int) -> bool:
+    try:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+def post(port: int, site: str, body: dict[str, Any]) -> tuple[int, bytes]:
+    headers = {
+        "Authorization": f"Bearer {KEY}",
+        "Pharos-Schema": "1-1",
+        "Content-Type": "application/json",
+    }
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("POST", f"/resource-provisioning/{site}/reports", canonical(body), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def test_served_reports_wait_for_the_project_view(served: tuple[int, Path]) -> None:
+    """No view is connected, so that nothing is claimed of Projects: pending, and said in the log (X1)."""
+    port, log = served
+    observed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2))
+    status, answer = post(port, "slurm", report_body(observed, resource()))
+    assert status == 200, answer
+    outcomes = json.loads(answer)["outcomes"]
+    assert told(outcomes) == [("changed", 1)]
+    assert post(port, "k8s", report_body(observed, resource()))[0] == 404
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    events = {line["event"] for line in lines}
+    assert {"report", "projects_unresolved", "serving"} <= events
+    assert KEY not in log.read_text()
+
+
+@pytest.mark.usefixtures("template")
+def test_a_start_without_the_schema_is_refused(pg_server: PgServer, tmp_path: Path) -> None:
+    pg_server.execute("CREATE DATABASE never_migrated")
+    done = subprocess.run(
+        [*COMMAND, "serve", "provisioning-intake"],
+        env=environment(pg_server, "never_migrated", free_port(), tmp_path),
+        capture_output=True,
+        timeout=60,
+    )
+    pg_server.execute("DROP DATABASE never_migrated WITH (FORCE)")
+    assert done.returncode in {3, 4}
+    assert b"Traceback" not in done.stderr
