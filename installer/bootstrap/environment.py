@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from installer.bootstrap.archive import WHEELS, VerifiedArchive
-from installer.bootstrap.bytecode import compile_commands
+from installer.bootstrap.bytecode import adopt_bytecode, compile_commands, stage_modules
 from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
 from installer.bootstrap.children import Children, Command, Outcome
 from installer.bootstrap.errors import refusal
@@ -121,6 +121,17 @@ class _Build:
         """What pip is asked to install: the archive's file, without pip."""
         return self.spec.scratch / "requirements.txt"
 
+    @property
+    def stage(self) -> Path:
+        """Where modules of the wheels are compiled while pip installs them."""
+        return self.spec.scratch / "modules"
+
+    @property
+    def packages(self) -> Path:
+        """The environment's site-packages; the venv is there."""
+        (found,) = (self.spec.path / "lib").glob("python3.*/site-packages")
+        return found
+
     def unpack(self) -> int:
         """Fill the scratch folder; how many wheels there are."""
         scratch = self.spec.scratch
@@ -133,6 +144,9 @@ class _Build:
             shutil.rmtree(scratch)
         scratch.mkdir(mode=0o700)
         self.archive.extract(wheels, scratch, sync=False)
+        self.stage.mkdir()
+        for path in wheels:
+            stage_modules(self.archive.read(path), self.stage)
         listed = parse_requirements(self.archive.read(self.spec.requirements).decode("ascii"))
         kept = format_requirements(entry for entry in listed if entry.name != PIP)
         self.requirements.write_text(kept, encoding="ascii")
@@ -155,15 +169,16 @@ class _Build:
         point("after-venv")
         point("before-pip")
         if self.tools == self.unpacked:
-            self._compile(self.unpacked, strip=self.unpacked)
+            _succeeded("environment_pip", "pip", self.children.run(*self._compiling_pip()))
         install: list[str | Path] = ["--no-index", "--find-links", spec.scratch / WHEELS, "--require-hashes"]
         install += ["--no-deps", "--only-binary", ":all:", "--no-compile", "--no-warn-script-location"]
         install += ["--requirement", self.requirements]
         pip = pip_command(self.python, self.tools, "install", "--quiet", *install)
-        _succeeded("environment_pip", "pip", self.children.run(pip))
+        installed, *_ = self.children.run(pip, *self._compiling_stage())
+        _succeeded("environment_pip", "pip", [installed])
         point("after-pip")
         point("before-compile")
-        self._compile(*(spec.path / "lib").glob("python3.*/site-packages"))
+        self._compile()
         point("after-compile")
         (spec.path / RELEASE_FILE).write_text(f"{self.archive.release_id}\n", encoding="ascii")
         (spec.path / RELEASE_FILE).chmod(0o644)
@@ -172,11 +187,21 @@ class _Build:
             self.unpacked.rename(spec.path / TOOLS)
         point("after-smoke")
 
-    def _compile(self, *folders: Path, strip: Path | None = None) -> None:
-        for folder in folders:
-            lists = self.spec.scratch / f"{folder.name}.list"
-            commands = compile_commands(self.python, folder, lists, strip=strip)
-            _succeeded("environment_pip", "compile", self.children.run(*commands))
+    def _compiling_pip(self) -> list[Command]:
+        lists = self.spec.scratch / "pip.list"
+        return compile_commands(self.python, self.unpacked.rglob("*.py"), lists, strip=self.unpacked)
+
+    def _compiling_stage(self) -> list[Command]:
+        lists, stage = self.spec.scratch / "stage.list", self.stage
+        modules = stage.rglob("*.py")
+        return compile_commands(self.python, modules, lists, strip=stage, prepend=self.packages)
+
+    def _compile(self) -> None:
+        """Adopt what was compiled meanwhile, and compile what is left; a module that cannot be refuses."""
+        adopted = adopt_bytecode(self.stage, self.packages)
+        left = (path for path in self.packages.rglob("*.py") if path not in adopted)
+        commands = compile_commands(self.python, left, self.spec.scratch / "left.list")
+        _succeeded("environment_pip", "compile", self.children.run(*commands))
 
     def _judge(self) -> None:
         """``pip check`` and the console script's import only read, so they run at the same time."""

@@ -14,12 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from installer.bootstrap import environment
 from installer.bootstrap.archive import VerifiedArchive, open_verified
 from installer.bootstrap.controller import ControllerPort, controller_path, ensure_controller, find_controller
 from installer.bootstrap.environment import EnvironmentSpec, build_environment
-from installer.bootstrap.seal import read_seal, seal_tree
+from installer.bootstrap.pip_tool import RELEASE_FILE
+from installer.bootstrap.seal import SEAL, TREE, read_seal, seal_tree, verify_seal
 from installer.domain.manifest import Override, encode
 from installer.domain.refusal import Refusal
+from installer.domain.tree import decode_tree
 from tests.installer.archives import TRUST, Workshop, real_release, wheel
 
 BASE = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -224,6 +227,35 @@ def test_the_controller_is_built_once_and_reused(
     assert ensure_controller(archive, port(root), lock_fd=0) == built
     assert os.readlink(link) == archive.release_id
     assert not stale.is_symlink(), "row 28: a stale temporary link is repaired"
+
+
+@pytest.mark.slow
+def test_I5_a_controller_keeps_its_pip_sealed_and_builds_its_own_release_with_it(
+    archive: VerifiedArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "opt"
+    built = ensure_controller(archive, port(root), lock_fd=0)
+    listed = decode_tree((built / TREE).read_bytes())
+    compiled = [entry.path for entry in listed if entry.path.startswith("tools/pip/__pycache__/")]
+    assert any("__main__" in path for path in compiled)
+    assert not list(built.glob("lib/python3.*/site-packages/pip*")), "pip is no part of what it builds"
+    seal = (built / SEAL).read_bytes()
+    subprocess.run(["/bin/rm", "-r", built], check=True)
+    ensure_controller(archive, port(root), lock_fd=0)
+    assert (built / SEAL).read_bytes() == seal, "compiled alike"
+
+    def never(*_arguments: object) -> None:
+        raise AssertionError("unpacked again")
+
+    monkeypatch.setattr(environment, "unpack_pip", never)
+    with pytest.raises(AssertionError):
+        build_environment(spec(tmp_path), archive)
+    monkeypatch.setattr(sys, "prefix", os.fspath(built))
+    build_environment(spec(tmp_path), archive)
+    verify_seal(built)
+    (built / RELEASE_FILE).write_text("0.0.9-000000000000\n", encoding="ascii")
+    with pytest.raises(AssertionError):
+        build_environment(replace(spec(tmp_path), path=tmp_path / "other"), archive)
 
 
 @pytest.mark.slow
