@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.lab.host import LabHost
-from tests.lab.registry import REGISTRY_ROOT, Registry
+from tests.lab.registry import REGISTRY_ROOT, HostRecord, Registry
 
 NOTE = REGISTRY_ROOT / "demo.json"
 
@@ -22,18 +22,24 @@ def note(host: LabHost) -> None:
     fresh.replace(NOTE)
 
 
-def end_standing() -> bool:
-    """End the standing demo with all that belongs to it; whether there was one."""
+def find_standing() -> HostRecord | None:
+    """The host of the standing demo; None when there is none, or it has been swept away."""
     try:
         written = json.loads(NOTE.read_bytes())
     except FileNotFoundError:
-        return False
-    for record in Registry().records():
-        # A host of that name may be another's by now.
-        if {"name": record.name, "created": record.created} == written["host"]:
-            LabHost.attach(record.name).kill()
-    NOTE.unlink()
-    return True
+        return None
+    # A host of that name may be another's by now.
+    same = (r for r in Registry().records() if {"name": r.name, "created": r.created} == written["host"])
+    return next(same, None)
+
+
+def end_standing() -> bool:
+    """End the standing demo with all that belongs to it; whether there was one."""
+    record = find_standing()
+    if record is not None:
+        LabHost.attach(record.name).kill()
+    NOTE.unlink(missing_ok=True)
+    return record is not None
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """``make demo`` and ``make demo-down`` as they are typed (X8)."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.demo.standing import NOTE
+from tests.demo.standing import find_standing
 from tests.journeys.releases import ROOT
 from tests.lab.erase import traces
 from tests.lab.fixtures import lab_tree
 from tests.lab.reclaim import reclaim
-from tests.lab.registry import HostRecord, Registry
+from tests.lab.registry import HostRecord
 from tests.lab.tree import HostTree
 
 __all__ = ["lab_tree"]
@@ -26,7 +25,7 @@ DEMO = [sys.executable, "-m", "tests.demo"]
 @pytest.fixture(autouse=True)
 def _nobodys_demo(lab_tree: HostTree) -> Iterator[None]:
     """A demo somebody looks at is not ours to end."""
-    if NOTE.exists():
+    if find_standing() is not None:
         pytest.skip("a demo stands on this machine: make demo-down first")
     yield
     subprocess.run([*DEMO, "--down"], cwd=ROOT, timeout=120)
@@ -34,8 +33,8 @@ def _nobodys_demo(lab_tree: HostTree) -> Iterator[None]:
 
 def standing() -> HostRecord:
     """The host of the demo that stands."""
-    host = json.loads(NOTE.read_bytes())["host"]
-    (record,) = [record for record in Registry().records() if record.created == host["created"]]
+    record = find_standing()
+    assert record is not None
     return record
 
 
@@ -45,7 +44,7 @@ def processes() -> str:
 
 
 def nothing_is_left(record: HostRecord) -> None:
-    assert not NOTE.exists()
+    assert find_standing() is None
     assert traces(record.slot) == []
     assert record.scratch is not None
     assert not record.scratch.exists()
@@ -81,7 +80,6 @@ def test_a_killed_demo_is_swept_away(sweeper: str) -> None:
         [sys.executable, "-m", *sweeper.split()], cwd=ROOT, capture_output=True, timeout=120
     )
     assert swept.returncode == 0, swept.stderr
-    NOTE.unlink(missing_ok=True)
     nothing_is_left(record)
 
 
