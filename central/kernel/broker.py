@@ -149,8 +149,10 @@ class MessageRefused(Exception):
         self.code = code
 
 
-Handle = Callable[[Message], None]
-"""Applies one message for good. `Unavailable`: again later. `MessageRefused`: never."""
+Handle = Callable[[Sequence[Message]], None]
+"""Applies messages for good, all or none, and may be given them again one by one. `Unavailable`: again later.
+`MessageRefused`: never.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,40 +170,67 @@ class Handled:
 
 
 class Consumer:
-    """Feeds the messages of one queue to `handle`, one after the other, and settles them together."""
+    """Feeds the messages of one queue to `handle`: together, and one by one where together fails.
 
-    def __init__(self, queue: str, handle: Handle, *, batch: int = 50) -> None:
+    `check` refuses a message before anything is applied, so that it costs the others nothing.
+    """
+
+    def __init__(
+        self, queue: str, handle: Handle, *, check: Callable[[Message], None] | None = None, batch: int = 50
+    ) -> None:
         self.queue = queue
         self._handle = handle
+        self._check = check
         self._batch = batch
 
     def turn(self, subscription: Subscription, *, wait: float = 0.0) -> Handled:
         """Handles what is due. A message is settled only after its effect was committed (X7)."""
         deliveries = subscription.fetch(self._batch, wait=wait)
-        applied: list[Delivery] = []
-        failed: dict[str, list[Delivery]] = {}
-        refused: dict[str, list[Delivery]] = {}
-        for delivery in deliveries:
-            with bound(messageId=str(delivery.message.id)):
-                try:
-                    self._handle(delivery.message)
-                except MessageRefused as error:
-                    refused.setdefault(str(error), []).append(delivery)
-                    event(_LOG, "message_refused", level=logging.ERROR, queue=self.queue, reason=str(error))
-                except Unavailable as error:
-                    failed.setdefault(error.code, []).append(delivery)
-                    event(_LOG, "message_deferred", level=logging.WARNING, queue=self.queue, code=error.code)
-                except Exception as error:  # noqa: BLE001 - one message must not stop the others
-                    failed.setdefault(type(error).__name__, []).append(delivery)
-                    event(_LOG, "message_failed", level=logging.ERROR, queue=self.queue, error=error)
+        fates: dict[int, _Fate] = {}
+        if self._check is not None:
+            fates = {
+                d.position: fate for d in deliveries if (fate := self._try(d, checking=True)) is not None
+            }
+        good = [delivery for delivery in deliveries if delivery.position not in fates]
+        fates |= self._together(good)
+        subscription.ack([delivery for delivery in deliveries if delivery.position not in fates])
+        for fate in set(fates.values()):
+            some = [delivery for delivery in deliveries if fates.get(delivery.position) == fate]
+            (subscription.reject if fate.final else subscription.nack)(some, fate.reason)
+        refused = sum(fate.final for fate in fates.values())
+        return Handled(len(deliveries) - len(fates), len(fates) - refused, refused)
+
+    def _together(self, deliveries: Sequence[Delivery]) -> "dict[int, _Fate]":
+        """What stops which of them. While nothing can be known or written now, nothing is tried again now."""
+        try:
+            if len(deliveries) > 1:
+                self._handle([delivery.message for delivery in deliveries])
+                return {}
+        except Unavailable as error:
+            event(_LOG, "batch_deferred", level=logging.WARNING, queue=self.queue, code=error.code)
+            return {delivery.position: _Fate(error.code, final=False) for delivery in deliveries}
+        except Exception as error:  # noqa: BLE001 - one of them; each is tried alone and then told apart
+            event(_LOG, "batch_failed", level=logging.WARNING, queue=self.queue, kind=type(error).__name__)
+        return {d.position: fate for d in deliveries if (fate := self._try(d)) is not None}
+
+    def _try(self, delivery: Delivery, *, checking: bool = False) -> "_Fate | None":
+        """What stops this message alone; None if it was applied (or may be)."""
+        with bound(messageId=str(delivery.message.id)):
+            try:
+                if checking and self._check is not None:
+                    self._check(delivery.message)
                 else:
-                    applied.append(delivery)
-        subscription.ack(applied)
-        for reason, some in failed.items():
-            subscription.nack(some, reason)
-        for reason, some in refused.items():
-            subscription.reject(some, reason)
-        return Handled(len(applied), sum(map(len, failed.values())), sum(map(len, refused.values())))
+                    self._handle([delivery.message])
+            except MessageRefused as error:
+                event(_LOG, "message_refused", level=logging.ERROR, queue=self.queue, reason=str(error))
+                return _Fate(str(error), final=True)
+            except Unavailable as error:
+                event(_LOG, "message_deferred", level=logging.WARNING, queue=self.queue, code=error.code)
+                return _Fate(error.code, final=False)
+            except Exception as error:  # noqa: BLE001 - one message must not stop the others
+                event(_LOG, "message_failed", level=logging.ERROR, queue=self.queue, error=error)
+                return _Fate(type(error).__name__, final=False)
+        return None
 
     def run(self, broker: Broker, stop: threading.Event, *, turn_seconds: float = 1.0) -> None:
         """Consumes until `stop` is set; an outage of the broker is waited out with a growing pause."""
@@ -215,4 +244,15 @@ class Consumer:
             except Unavailable as error:
                 failures += 1
                 event(_LOG, "broker_lost", level=logging.WARNING, queue=self.queue, code=error.code)
-                stop.wait(pauses.pause(failures))
+            except Exception as error:  # noqa: BLE001 - a thread that ends would stop the queue unnoticed
+                failures += 1
+                event(_LOG, "consumer_failed", level=logging.ERROR, queue=self.queue, error=error)
+            stop.wait(pauses.pause(failures))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fate:
+    """Why a message was not applied; `final`: no further attempt can."""
+
+    reason: str
+    final: bool

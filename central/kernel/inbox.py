@@ -4,6 +4,8 @@ The table stands in the context's own schema, made by its migration with
 ``SELECT pharos.create_inbox('<schema>', '<process role>');``.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -17,16 +19,23 @@ class Inbox:
     def __init__(self, *, schema: str) -> None:
         self._queries = load_queries("central.kernel", "inbox.sql", schema=schema)
 
-    def receive(self, tx: Transaction, consumer: str, message_id: UUID, now: datetime) -> bool:
-        """Note the message; False if its effect was committed before, and then nothing is to be done.
+    def receive(
+        self, tx: Transaction, consumer: str, message_ids: Sequence[UUID], now: datetime
+    ) -> set[UUID]:
+        """Note the messages; return those whose effect was not committed before. The others are done.
 
-        While another transaction is applying the same message this waits for its end.
+        While another transaction is applying one of them this waits for its end.
         """
-        params = {"consumer": consumer, "message_id": message_id, "now": now}
-        return tx.execute(self._queries["receive"], params) == 1
+        params = {"consumer": consumer, "ids": list(message_ids), "now": now}
+        return {row.message_id for row in tx.all(_Noted, self._queries["receive"], params)}
 
     def forget(self, tx: Transaction, before: datetime) -> int:
         """Forget receipts older than ``before``; a message that old changes nothing, for its revision is
         old.
         """
         return tx.execute(self._queries["forget"], {"before": before})
+
+
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    message_id: UUID

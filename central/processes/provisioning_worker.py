@@ -23,7 +23,7 @@ from central.processes.refusals import StartRefused
 from central.projects.adapters.beto_questions import QUEUE, BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
-from central.projects.application.apply_event import ApplyEvent
+from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.find_member import FindMember
 from central.projects.application.ports import ProjectSites
 from central.projects.application.resolve_projects import ResolveProjects
@@ -86,8 +86,9 @@ class BetoView:
 
     def consumers(self) -> list[Consumer]:
         """One consumer a queue."""
-        apply_event = ApplyEvent(PostgresView(self.database))
-        return [Consumer(queue.name, ViewConsumer(queue.name, apply_event, self.clock)) for queue in QUEUES]
+        apply_events = ApplyEvents(PostgresView(self.database))
+        handles = [ViewConsumer(queue.name, apply_events, self.clock) for queue in QUEUES]
+        return [Consumer(handle.consumer, handle, check=handle.check) for handle in handles]
 
     def synchronise(self, pause: Callable[[float], None]) -> Synchronise:
         """One pass over a scope."""

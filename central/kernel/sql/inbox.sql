@@ -1,7 +1,9 @@
 -- name: receive
--- Notes a message for a consumer; touches no row if it was noted before. Waits for whoever is noting it now.
+-- Notes messages for a consumer and returns those that were not noted before. Waits for whoever is noting one now;
+-- in order, so that two who note the same ones do not wait for each other.
 INSERT INTO {schema}.consumer_receipts (consumer, message_id, received_at)
-VALUES (%(consumer)s, %(message_id)s, %(now)s) ON CONFLICT DO NOTHING;
+SELECT %(consumer)s, m.id, %(now)s FROM (SELECT DISTINCT unnest(%(ids)s::uuid[]) AS id ORDER BY 1) m
+ON CONFLICT DO NOTHING RETURNING message_id;
 
 -- name: forget
 -- Forgets receipts older than a message can still be under way; the revisions hold afterwards.

@@ -1,6 +1,6 @@
 """`ViewStore` in PostgreSQL. Locks are taken in one order: scope, receipt, item."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -22,12 +22,12 @@ from central.projects.adapters.rows import (
 )
 from central.projects.application.items import encode_item, scope_of
 from central.projects.application.ports import Applied, PassLost, Swapped
-from central.projects.domain.ids import PartyId, ProjectId, Scope, comparable
+from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.membership import Membership, advance
 from central.projects.domain.merge import merge
 from central.projects.domain.party import Party
-from central.projects.domain.project import Project
-from central.projects.domain.revisions import Effect, Told, Viewed, judge
+from central.projects.domain.project import BindingRef, Project
+from central.projects.domain.revisions import Told, Viewed, follow
 from central.projects.domain.view import ScopeView, ViewLimits
 
 SCHEMA: Final = "projects"
@@ -48,21 +48,21 @@ class PostgresView:
             repeatable=True,
         )
 
-    def apply(self, consumer: str, message_id: UUID, told: Told[Viewed], now: datetime) -> Applied:
+    def apply(
+        self, consumer: str, messages: Sequence[tuple[UUID, Told[Viewed]]], now: datetime
+    ) -> Sequence[Applied]:
         """See `ViewStore`."""
-        scope = scope_of(told.value)
-        key = {"scope": scope.value, "id": told.value.id}
+        scope = scope_of(messages[0][1].value)
+        key = {"scope": scope.value, "ids": [told.value.id for _, told in messages]}
 
-        def work(tx: Transaction) -> Applied:
+        def work(tx: Transaction) -> Sequence[Applied]:
             epoch = tx.one(EpochRow, self._queries["share_scope"], key).epoch
-            if not self._inbox.receive(tx, consumer, message_id, now):
-                return Applied(None)
-            tx.execute(self._queries["lock_item"], key)
-            row = tx.maybe(ItemRow, self._queries["item"], key)
-            judgement = judge(row.held(scope).told if row else None, told)
-            if judgement.effect is Effect.APPLIED:
-                self._put(tx, [told.value], told.at, by_message=True, epoch=epoch)
-            return Applied(judgement)
+            fresh = self._inbox.receive(tx, consumer, [message for message, _ in messages], now)
+            tx.execute(self._queries["lock_items"], key)
+            rows = tx.all(ItemRow, self._queries["some_items"], key)
+            followed = follow({row.id: row.held(scope).told for row in rows}, fresh, messages)
+            self._put(tx, followed.steps, epoch)
+            return [Applied(judgement) for judgement in followed.judgements]
 
         return self._database.run(work, repeatable=True)
 
@@ -116,7 +116,7 @@ class PostgresView:
             rows = tx.all(ItemRow, self._queries["items"], {"scope": begun.scope.value})
             held = {row.id: row.held(begun.scope) for row in rows}
             merged = merge(items, held, begun.epoch, asked_at)
-            self._put(tx, merged.put, asked_at, by_message=False, epoch=begun.epoch)
+            self._put(tx, [Told(item, asked_at, by_message=False) for item in merged.put], begun.epoch)
             self._drop(tx, begun.scope, merged.drop)
             tx.execute(self._queries["put_scope"], scope_params(view.matched(manifest.position, asked_at)))
             return Swapped(len(merged.put), len(merged.drop), merged.kept_newer)
@@ -135,29 +135,28 @@ class PostgresView:
 
         self._database.run(work, repeatable=True)
 
-    def _put(
-        self, tx: Transaction, values: Sequence[Viewed], told_at: datetime, *, by_message: bool, epoch: int
-    ) -> None:
-        """Writes items of one scope with all that derives from them, generations included (P17)."""
-        if not values:
+    def _put(self, tx: Transaction, steps: Sequence[Told[Viewed]], epoch: int) -> None:
+        """Follows the steps of one scope with all that derives from them, generations included (P17)."""
+        if not steps:
             return
-        ids = [value.id for value in values]
+        last = {step.value.id: step for step in steps}
+        ids = list(last)
         params: dict[str, object] = {
-            "scope": scope_of(values[0]).value,
+            "scope": scope_of(steps[0].value).value,
             "ids": ids,
-            "items": [encode_item(value).decode() for value in values],
-            "told_at": told_at,
-            "by_message": by_message,
+            "items": [encode_item(step.value).decode() for step in last.values()],
+            "told_ats": [step.at for step in last.values()],
+            "by_message": [step.by_message for step in last.values()],
             "epoch": epoch,
         }
         tx.execute(self._queries["put_items"], params)
-        projects = [value for value in values if isinstance(value, Project)]
-        parties = [value for value in values if isinstance(value, Party)]
+        projects = [step.value for step in last.values() if isinstance(step.value, Project)]
+        parties = [step.value for step in last.values() if isinstance(step.value, Party)]
         if projects:
-            forms = {b.ref: comparable(b.ref) for project in projects for b in project.provider_bindings}
             tx.execute(self._queries["drop_project_bindings"], {"ids": ids})
-            tx.execute(self._queries["put_project_bindings"], project_binding_params(projects, forms))
-            self._advance(tx, {project.project_id: project for project in projects})
+            tx.execute(self._queries["put_project_bindings"], project_binding_params(projects))
+            walked = [step.value for step in steps if isinstance(step.value, Project)]
+            self._advance(tx, [(project.project_id, project.verified) for project in walked])
         if parties:
             tx.execute(self._queries["drop_party_bindings"], {"ids": ids})
             tx.execute(self._queries["put_party_bindings"], party_binding_params(parties))
@@ -168,19 +167,22 @@ class PostgresView:
         tx.execute(self._queries["drop_items"], {"scope": scope.value, "ids": list(ids)})
         if scope is Scope.PROJECTS:
             tx.execute(self._queries["drop_project_bindings"], {"ids": list(ids)})
-            self._advance(tx, {ProjectId(key): None for key in ids})
+            self._advance(tx, [(ProjectId(key), {}) for key in ids])
         if scope is Scope.PARTIES:
             tx.execute(self._queries["drop_party_bindings"], {"ids": list(ids)})
 
-    def _advance(self, tx: Transaction, projects: dict[ProjectId, Project | None]) -> None:
-        """Records the generations of Projects' members; those of a dropped Project (None) all left."""
-        before: dict[ProjectId, dict[PartyId, Membership]] = {}
-        for row in tx.all(MembershipRow, self._queries["memberships"], {"ids": list(projects)}):
-            before.setdefault(ProjectId(row.project_id), {})[PartyId(row.party_id)] = row.membership()
-        changed = [
-            (key, membership)
-            for key, project in projects.items()
-            for membership in advance(before.get(key, {}), project.verified if project else {})
-        ]
+    def _advance(
+        self, tx: Transaction, steps: Sequence[tuple[ProjectId, Mapping[PartyId, BindingRef]]]
+    ) -> None:
+        """Records the generations after each Project had each of these lists of members, in order."""
+        known: dict[ProjectId, dict[PartyId, Membership]] = {project: {} for project, _ in steps}
+        for row in tx.all(MembershipRow, self._queries["memberships"], {"ids": list(known)}):
+            known[ProjectId(row.project_id)][PartyId(row.party_id)] = row.membership()
+        changed: dict[tuple[ProjectId, PartyId], Membership] = {}
+        for project, verified in steps:
+            for membership in advance(known[project], verified):
+                known[project][membership.party_id] = membership
+                changed[project, membership.party_id] = membership
         if changed:
-            tx.execute(self._queries["put_memberships"], membership_params(changed))
+            rows = [(project, membership) for (project, _), membership in changed.items()]
+            tx.execute(self._queries["put_memberships"], membership_params(rows))

@@ -1,6 +1,6 @@
 """Rows of `projects` as domain values. A row at odds with itself is `CorruptState` (P7)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from central.kernel.errors import CorruptState
 from central.kernel.times import stored_instant
 from central.projects.application.items import ItemMalformed, decode_item
 from central.projects.domain.authority import Authority
-from central.projects.domain.ids import BindingId, PartyId, ProjectId, Scope, Site
+from central.projects.domain.ids import BindingId, PartyId, ProjectId, Scope, Site, comparable
 from central.projects.domain.membership import Membership
 from central.projects.domain.merge import Held
 from central.projects.domain.party import BindingState, Party, PartyState
@@ -199,16 +199,14 @@ class ProjectMembershipRow:
         )
 
 
-def project_binding_params(projects: Sequence[Project], comparable: Mapping[str, str]) -> dict[str, object]:
-    """The provider Projects of Projects, as columns; `comparable` maps each ref to the form it is compared
-    in.
-    """
+def project_binding_params(projects: Sequence[Project]) -> dict[str, object]:
+    """The provider Projects of Projects, as columns, each ref in the form it is compared in."""
     rows = [(project, binding) for project in projects for binding in project.provider_bindings]
     return {
         "project_ids": [project.project_id for project, _ in rows],
         "providers": [binding.provider for _, binding in rows],
         "instances": [binding.instance for _, binding in rows],
-        "refs": [comparable[binding.ref] for _, binding in rows],
+        "refs": [comparable(binding.ref) for _, binding in rows],
     }
 
 

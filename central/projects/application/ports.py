@@ -77,8 +77,12 @@ class ViewStore(Protocol):
         """The scope as it stands."""
         ...
 
-    def apply(self, consumer: str, message_id: UUID, told: Told[Viewed], now: datetime) -> Applied:
-        """Applies a message once: receipt, item and generations together (P13, P17)."""
+    def apply(
+        self, consumer: str, messages: Sequence[tuple[UUID, Told[Viewed]]], now: datetime
+    ) -> Sequence[Applied]:
+        """Applies each message once and in order, all of one scope: receipts, items and generations together
+        (P13, P17). What became of each.
+        """
         ...
 
     def settle_if_matching(self, scope: Scope, manifest: Manifest, now: datetime) -> bool:

@@ -7,10 +7,12 @@
    for cannot be ordered against it: the one that allows less stands until the checkpoints are compared again.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
+from uuid import UUID
 
 from central.projects.domain.authority import Authority, AuthorityState
 from central.projects.domain.party import Party
@@ -69,6 +71,38 @@ def judge(viewed: Told[T] | None, told: Told[T]) -> Judgement:
     if isinstance(told.value, Authority) and isinstance(viewed.value, Authority):
         return Judgement(_by_time(Told(viewed.value, viewed.at, viewed.by_message), told.value, told.at))
     return Judgement(Effect.SAME if told.value == viewed.value else Effect.CONFLICT)
+
+
+@dataclass(frozen=True, slots=True)
+class Followed(Generic[T]):
+    """What became of several messages: a judgement each, None for one that was applied before; and the steps
+    the view takes, in order.
+    """
+
+    judgements: Sequence[Judgement | None]
+    steps: Sequence[Told[T]]
+
+
+def follow(
+    viewed: Mapping[UUID, Told[T]], fresh: Collection[UUID], messages: Sequence[tuple[UUID, Told[T]]]
+) -> Followed[T]:
+    """Judges messages one after the other; those not in `fresh`, and the second of two, were applied
+    before.
+    """
+    now, left = dict(viewed), set(fresh)
+    judgements: list[Judgement | None] = []
+    steps = []
+    for message_id, told in messages:
+        if message_id not in left:
+            judgements.append(None)
+            continue
+        left.discard(message_id)
+        judgement = judge(now.get(told.value.id), told)
+        judgements.append(judgement)
+        if judgement.effect is Effect.APPLIED:
+            now[told.value.id] = told
+            steps.append(told)
+    return Followed(judgements, steps)
 
 
 def _order(value: Viewed) -> tuple[int, int]:

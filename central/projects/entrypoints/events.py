@@ -3,7 +3,7 @@ parked.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
@@ -17,7 +17,7 @@ from central.kernel.observability import event
 from central.kernel.problems import Problem
 from central.kernel.strict_json import JsonLimits, decode
 from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
-from central.projects.application.apply_event import ApplyEvent
+from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.items import (
     AuthorityBody,
     ItemMalformed,
@@ -26,7 +26,8 @@ from central.projects.application.items import (
     UuidText,
     encode_item,
 )
-from central.projects.domain.revisions import Told, Viewed
+from central.projects.application.ports import Applied
+from central.projects.domain.revisions import Effect, Told, Viewed
 
 LIMITS: Final = JsonLimits(items=500_000)
 _LOG: Final = logging.getLogger("central.projects")
@@ -118,26 +119,44 @@ def encode_event(event: Event) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ViewConsumer:
-    """What one queue's messages are handed to."""
+    """What one queue's messages are handed to. They are of one topic, so of one scope."""
 
     consumer: str
-    apply_event: ApplyEvent
+    apply_events: ApplyEvents
     clock: Clock
 
-    def __call__(self, message: Message) -> None:
-        """Applies one message for good."""
-        found = read_event(message.topic, message.body)
-        if found.message_id != message.id:
-            raise MessageRefused("message_malformed", "the envelope carries another message's id")
-        applied = self.apply_event(self.consumer, found.message_id, found.told, self.clock())
-        judgement = applied.judgement
-        event(
-            _LOG,
-            "beto_event",
-            level=logging.WARNING if judgement and judgement.gap else logging.INFO,
-            type=found.type,
-            id=str(found.told.value.id),
-            revision=found.told.value.revision,
-            effect="repeated" if judgement is None else judgement.effect.value,
-            gap=judgement is not None and judgement.gap,
+    def check(self, message: Message) -> None:
+        """Refuses a malformed message."""
+        _read(message)
+
+    def __call__(self, messages: Sequence[Message]) -> None:
+        """Applies messages for good, all or none."""
+        events = [_read(message) for message in messages]
+        outcomes = self.apply_events(
+            self.consumer, [(found.message_id, found.told) for found in events], self.clock()
         )
+        for found, applied in zip(events, outcomes, strict=True):
+            _tell(found, applied)
+
+
+def _read(message: Message) -> Event:
+    found = read_event(message.topic, message.body)
+    if found.message_id != message.id:
+        raise MessageRefused("message_malformed", "the envelope carries another message's id")
+    return found
+
+
+def _tell(found: Event, applied: Applied) -> None:
+    judgement = applied.judgement
+    odd = judgement is not None and (judgement.gap or judgement.effect is Effect.CONFLICT)
+    event(
+        _LOG,
+        "beto_event",
+        level=logging.WARNING if odd else logging.INFO,
+        messageId=str(found.message_id),
+        type=found.type,
+        id=str(found.told.value.id),
+        revision=found.told.value.revision,
+        effect="repeated" if judgement is None else judgement.effect.value,
+        gap=judgement is not None and judgement.gap,
+    )

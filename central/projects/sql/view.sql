@@ -22,13 +22,17 @@ SET phase = %(phase)s, epoch = %(epoch)s, position = %(position)s, checked_at = 
     held_until = %(held_until)s, reason = %(reason)s
 WHERE scope = %(scope)s;
 
--- name: lock_item
--- Makes other messages about the same thing wait, also one that is not viewed yet.
-SELECT pg_advisory_xact_lock(hashtextextended(%(scope)s || %(id)s::uuid::text, 7305808869232650613));
+-- name: lock_items
+-- Makes other messages about the same things wait, also about those that are not viewed yet; in order, so that two who
+-- lock the same ones do not wait for each other.
+SELECT pg_advisory_xact_lock(k.key)
+FROM (SELECT DISTINCT hashtextextended(%(scope)s || id::text, 7305808869232650613) AS key
+      FROM unnest(%(ids)s::uuid[]) id ORDER BY 1) k;
 
--- name: item
--- What is viewed of one thing.
-SELECT id, item, told_at, by_message, epoch FROM projects.items WHERE scope = %(scope)s AND id = %(id)s;
+-- name: some_items
+-- What is viewed of some things.
+SELECT id, item, told_at, by_message, epoch FROM projects.items
+WHERE scope = %(scope)s AND id = ANY (%(ids)s::uuid[]);
 
 -- name: items
 -- What is viewed of the whole scope.
@@ -44,8 +48,9 @@ FROM projects.items WHERE scope = %(scope)s;
 -- name: put_items
 -- Items as they were told.
 INSERT INTO projects.items (scope, id, item, told_at, by_message, epoch)
-SELECT %(scope)s, t.id, t.item, %(told_at)s, %(by_message)s, %(epoch)s
-FROM unnest(%(ids)s::uuid[], %(items)s::text[]) AS t (id, item)
+SELECT %(scope)s, t.id, t.item, t.told_at, t.by_message, %(epoch)s
+FROM unnest(%(ids)s::uuid[], %(items)s::text[], %(told_ats)s::timestamptz[], %(by_message)s::boolean[])
+    AS t (id, item, told_at, by_message)
 ON CONFLICT (scope, id) DO UPDATE
 SET item = excluded.item, told_at = excluded.told_at, by_message = excluded.by_message, epoch = excluded.epoch;
 

@@ -17,7 +17,7 @@ from central.kernel.notifications import Waiters
 from central.projects.adapters.beto_questions import BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
-from central.projects.application.apply_event import ApplyEvent
+from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.site_bindings import SiteBindings
 from central.projects.application.synchronise import Synchronise, Synchronised
@@ -83,7 +83,8 @@ class View:
         return handled
 
     def consumer(self, name: str) -> Consumer:
-        return Consumer(name, ViewConsumer(name, ApplyEvent(self.store), self.clock), batch=500)
+        handle = ViewConsumer(name, ApplyEvents(self.store), self.clock)
+        return Consumer(name, handle, check=handle.check, batch=500)
 
     def now(self) -> datetime:
         return self.clock()

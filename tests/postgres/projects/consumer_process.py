@@ -9,7 +9,7 @@ from central.kernel.broker_postgres import CHANNELS, BrokerOptions, PostgresBrok
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
 from central.projects.adapters.postgres_view import PostgresView
-from central.projects.application.apply_event import ApplyEvent
+from central.projects.application.apply_events import ApplyEvents
 from central.projects.entrypoints.events import QUEUES, ViewConsumer
 
 
@@ -24,9 +24,9 @@ def main() -> None:
     ):
         broker = PostgresBroker(broker_database, waiters, options=BrokerOptions(lease=0.5, look=0.1))
         name = QUEUES[0].name
-        handle = ViewConsumer(name, ApplyEvent(PostgresView(database)), lambda: datetime.now(UTC))
+        handle = ViewConsumer(name, ApplyEvents(PostgresView(database)), lambda: datetime.now(UTC))
         print("consuming", flush=True)
-        Consumer(name, handle, batch=20).run(broker, threading.Event())
+        Consumer(name, handle, check=handle.check, batch=20).run(broker, threading.Event())
 
 
 if __name__ == "__main__":

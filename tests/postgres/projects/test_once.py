@@ -58,7 +58,7 @@ def receipts(view: View) -> int:
 
 def apply(view: View, message: Message) -> Applied:
     event = read_event(message.topic, message.body)
-    return view.store.apply(PROJECTS, event.message_id, event.told, view.now())
+    return view.store.apply(PROJECTS, [(event.message_id, event.told)], view.now())[0]
 
 
 def test_one_message_to_many_at_once_has_one_effect(view: View) -> None:
@@ -99,7 +99,7 @@ def test_another_consumer_has_its_own_receipt(view: View) -> None:
     message = view.beto.message(*view.beto.truth.new_project()[1])
     assert not apply(view, message).repeated
     event = read_event(message.topic, message.body)
-    applied = view.store.apply("another.consumer", event.message_id, event.told, view.now())
+    (applied,) = view.store.apply("another.consumer", [(event.message_id, event.told)], view.now())
     assert not applied.repeated
     assert applied.judgement is not None
     assert applied.judgement.effect is Effect.SAME
@@ -260,3 +260,34 @@ def test_a_beto_that_cannot_be_read_leaves_the_view_without_answers(view: View, 
     view.beto.faults = Faults()
     view.load()
     assert view.resolve.resolve(WALDUR, ["x"]) == {"x": None}
+
+
+def test_messages_in_one_transaction_count_as_if_each_came_alone(view: View) -> None:
+    """Leaving and returning inside one batch advances the generation; a message twice in it counts once."""
+    truth = view.beto.truth
+    party, _ = truth.new_party()
+    project, made = truth.new_project()
+    acts = [made]
+    for _ in range(3):
+        acts += [truth.add_member(project, party), truth.remove_member(project, party)]
+    messages = [read_event(m.topic, m.body) for m in (view.beto.message(*act) for act in acts)]
+    batch = [(found.message_id, found.told) for found in [*messages, messages[3]]]
+    outcomes = view.store.apply(PROJECTS, batch, view.now())
+    assert [one.repeated for one in outcomes] == [False] * 7 + [True]
+    assert generation(view, project, party) == 3
+    assert receipts(view) == 7
+    assert all(one.repeated for one in view.store.apply(PROJECTS, batch, view.now()))
+
+
+def test_batches_that_overlap_at_once_have_each_effect_once(view: View) -> None:
+    truth = view.beto.truth
+    made = [truth.new_project() for _ in range(40)]
+    messages = [read_event(m.topic, m.body) for m in (view.beto.message(*change) for _, change in made)]
+    batches = []
+    for _ in range(8):
+        view.beto.dice.shuffle(messages)
+        batches.append([(found.message_id, found.told) for found in messages[:25]])
+    with ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(view.store.apply, PROJECTS, batch, view.now()) for batch in batches]
+        applied = [one for answer in done for one in answer.result(timeout=60) if not one.repeated]
+    assert len(applied) == receipts(view) == len({message for batch in batches for message, _ in batch})

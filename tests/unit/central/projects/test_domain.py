@@ -15,7 +15,7 @@ from central.projects.domain.membership import Membership, advance
 from central.projects.domain.merge import Held, merge
 from central.projects.domain.project import BindingRef, Lifecycle
 from central.projects.domain.resolution import Unresolved, resolve
-from central.projects.domain.revisions import SKEW, Effect, Told, judge
+from central.projects.domain.revisions import SKEW, Effect, Told, follow, judge
 from central.projects.domain.roster import NoMember, ProjectDecision, SiteMember, decide, provision, settled
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, Standing, choose
 from central.projects.domain.view import Phase, ScopeView, ViewLimits
@@ -334,3 +334,22 @@ def test_an_active_member_needs_authority_and_others_do_not(over: Any, answer: o
     assert provision(told(ACTIVE), over, project(), NOW) == answer
     for stands in (told(RETIRED), NoMember.ABSENT):
         assert provision(stands, over, project(), NOW) == stands
+
+
+# Several messages at once (P13)
+
+
+def test_messages_are_followed_one_after_the_other_and_each_once() -> None:
+    one, two, three = project(1), project(2, member(1, ref(1))), project(3)
+    old = Told(one, NOW, by_message=True)
+    news = [Told(value, NOW, by_message=True) for value in (two, three, two, three)]
+    messages = [(uuid(n), told) for n, told in zip((1, 2, 3, 2), news, strict=True)]
+    followed = follow({one.id: old}, {uuid(1), uuid(2), uuid(3)}, messages)
+    assert [j.effect if j else None for j in followed.judgements] == [
+        Effect.APPLIED,
+        Effect.APPLIED,
+        Effect.OLDER,
+        None,
+    ]
+    assert [step.value for step in followed.steps] == [two, three]
+    assert follow({one.id: old}, set(), messages).steps == []
