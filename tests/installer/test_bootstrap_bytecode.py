@@ -1,4 +1,4 @@
-"""Bytecode of a stage is adopted for exactly the same source, and says where it will lie (B1, B11)."""
+"""Bytecode of a stage is adopted for exactly the same source, and says where it will lie (B01, B11)."""
 
 import importlib.util
 import marshal
