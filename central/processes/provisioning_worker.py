@@ -94,6 +94,10 @@ class BetoView:
         """One pass over a scope."""
         return Synchronise(PostgresView(self.database), self._questions(), self.limits, self.clock, pause)
 
+    def forget_receipts(self) -> int:
+        """Forgets receipts no message can still need."""
+        return PostgresView(self.database).forget_receipts(self.clock() - self.limits.receipts_kept)
+
     def _questions(self) -> BetoQuestions:
         def ask(question_id: UUID, body: bytes) -> bytes:
             return self.broker.ask(QUEUE, question_id, body, timeout=QUESTION_SECONDS)
@@ -152,7 +156,14 @@ class ViewWorker:
         while not self._stop.is_set():
             for scope in Scope:
                 self._pass(synchronise, scope)
+            self._forget()
             self._stop.wait(self._view.limits.compare_every.total_seconds())
+
+    def _forget(self) -> None:
+        try:
+            self._view.forget_receipts()
+        except Unavailable as error:
+            event(_LOG, "receipts_kept", level=logging.WARNING, code=error.code)
 
     def _pass(self, synchronise: Synchronise, scope: Scope) -> None:
         try:

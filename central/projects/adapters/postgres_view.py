@@ -66,6 +66,10 @@ class PostgresView:
 
         return self._database.run(work, repeatable=True)
 
+    def forget_receipts(self, before: datetime) -> int:
+        """See `ViewStore`."""
+        return self._database.run(lambda tx: self._inbox.forget(tx, before), repeatable=True)
+
     def settle_if_matching(self, scope: Scope, manifest: Manifest, now: datetime) -> bool:
         """See `ViewStore`."""
 

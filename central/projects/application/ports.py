@@ -85,6 +85,10 @@ class ViewStore(Protocol):
         """
         ...
 
+    def forget_receipts(self, before: datetime) -> int:
+        """Forgets receipts older than `before`; revisions hold what they held. How many went."""
+        ...
+
     def settle_if_matching(self, scope: Scope, manifest: Manifest, now: datetime) -> bool:
         """Whether the scope is exactly what the manifest says; if so it is current, checked at `now`."""
         ...

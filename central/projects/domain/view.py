@@ -26,6 +26,7 @@ class ViewLimits:
     """`compare_every`: how often the checkpoints are compared. `stale_after`: how long a comparison counts.
     `settle_attempts` comparisons, `settle_seconds` apart, let events under way arrive before a mismatch is a
     divergence. `pass_seconds`: how long one pass may hold a scope before another may take over (O3).
+    `receipts_kept`: after that a message that comes again is known by its revision alone.
     """
 
     compare_every: timedelta = timedelta(seconds=60)
@@ -33,6 +34,7 @@ class ViewLimits:
     settle_attempts: int = 3
     settle_seconds: float = 2.0
     pass_seconds: float = 300.0
+    receipts_kept: timedelta = timedelta(days=30)
     load_attempts: int = 5
 
 

@@ -291,3 +291,18 @@ def test_batches_that_overlap_at_once_have_each_effect_once(view: View) -> None:
         done = [pool.submit(view.store.apply, PROJECTS, batch, view.now()) for batch in batches]
         applied = [one for answer in done for one in answer.result(timeout=60) if not one.repeated]
     assert len(applied) == receipts(view) == len({message for batch in batches for message, _ in batch})
+
+
+def test_a_forgotten_receipt_changes_nothing(view: View) -> None:
+    truth = view.beto.truth
+    party, _ = truth.new_party()
+    project, _ = truth.new_project()
+    joined = view.beto.message(*truth.add_member(project, party))
+    apply(view, joined)
+    assert view.store.forget_receipts(view.now()) == 0
+    view.clock.pass_by(1)
+    assert view.store.forget_receipts(view.now()) == 1
+    again = apply(view, joined)
+    assert again.judgement is not None
+    assert again.judgement.effect is Effect.SAME
+    assert generation(view, project, party) == 1
