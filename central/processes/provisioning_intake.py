@@ -16,9 +16,11 @@ from central.kernel.serving import Service, serve
 from central.kernel.times import Clock, utc_now
 from central.processes.options import database_options, serving_options
 from central.processes.schema import CONTEXTS
+from central.projects.adapters.postgres_reads import PostgresReads
+from central.projects.application.resolve_projects import ResolveProjects
+from central.projects.domain.view import ViewLimits
 from central.provisioning.adapters.postgres_allocations import PostgresAllocations
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
-from central.provisioning.adapters.unconnected_projects import UnconnectedProjects
 from central.provisioning.application.ports import ProjectBindings
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report_resources import ReportResources
@@ -89,7 +91,7 @@ class ProvisioningIntake:
         intake = Intake(
             keys={Site(site): keys for site, keys in self.settings.intake_keys.items()},
             instance=WaldurInstance(self.settings.waldur_instance or ""),
-            bindings=UnconnectedProjects(),
+            bindings=ResolveProjects(PostgresReads(database, ViewLimits()), utc_now),
             trusted_proxies=self.settings.trusted_proxies,
         )
         return Service(app=build_app(database, intake), stopping=_nothing_parked, close=database.close)

@@ -2,4 +2,4 @@
 
 from typing import Final
 
-CONTEXTS: Final = ("central.ssh_access", "central.grants", "central.provisioning")
+CONTEXTS: Final = ("central.ssh_access", "central.grants", "central.projects", "central.provisioning")

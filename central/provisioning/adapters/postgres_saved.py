@@ -7,7 +7,7 @@ from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.queries import load_queries
 from central.provisioning.adapters.arrays import plain_array
-from central.provisioning.adapters.rows import CountRow, IdRow, SavedRow
+from central.provisioning.adapters.rows import CountRow, IdRow, PresentRow, SavedRow
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId
@@ -44,6 +44,14 @@ class PostgresSavedAllocations:
             return self._all(tx, [row.id for row in ids])
 
         return self._database.run(read, repeatable=True)
+
+    def has_allocation(self, project: UUID, site: str) -> bool:
+        """Whether the Project has one at the Site, retired ones included: the view's `ProjectSites` (P19)."""
+        params = {"project_id": project, "site": site}
+        row = self._database.run(
+            lambda tx: tx.one(PresentRow, self._queries["has_allocation"], params), repeatable=True
+        )
+        return row.present
 
     def page(self, after: AllocationId | None, limit: int) -> SnapshotPage:
         """See `SavedAllocations`."""

@@ -75,6 +75,13 @@ class IdRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PresentRow:
+    """`has_allocation`."""
+
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CountRow:
     """`orphans`."""
 

@@ -15,11 +15,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.contract.goldens import canonical
 from tests.postgres.conftest import PgServer
-from tests.postgres.provisioning.conftest import INSTANCE, ROLE, report_body, resource, told
+from tests.postgres.provisioning.conftest import (
+    INSTANCE,
+    PROJECT,
+    PROJECT_REF,
+    ROLE,
+    report_body,
+    resource,
+    told,
+)
 
 KEY = "process-intake-key-of-thirty-two-"
 COMMAND = [sys.executable, "-c", "from central.cli import main; main()"]
@@ -90,10 +99,16 @@ def post(port: int, site: str, body: dict[str, Any]) -> tuple[int, bytes]:
         return answer.status, answer.read()
 
 
-def test_served_reports_wait_for_the_project_view(served: tuple[int, Path]) -> None:
-    """No view is connected, so that nothing is claimed of Projects: pending, and said in the log (X1)."""
+def seconds_ago(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
+
+
+def test_served_reports_wait_for_the_project_view(
+    served: tuple[int, Path], pg_server: PgServer, name: str
+) -> None:
+    """An unloaded view claims nothing: pending, and said in the log (X1); a loaded one binds (P3)."""
     port, log = served
-    observed = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 2))
+    observed = seconds_ago(3)
     status, answer = post(port, "slurm", report_body(observed, resource()))
     assert status == 200, answer
     outcomes = json.loads(answer)["outcomes"]
@@ -103,6 +118,14 @@ def test_served_reports_wait_for_the_project_view(served: tuple[int, Path]) -> N
     events = {line["event"] for line in lines}
     assert {"report", "projects_unresolved", "serving"} <= events
     assert KEY not in log.read_text()
+    with psycopg.connect(pg_server.admin_url(name), autocommit=True) as connection:
+        connection.execute("UPDATE projects.scopes SET phase = 'current', position = 1, checked_at = now()")
+        connection.execute(
+            "INSERT INTO projects.project_bindings VALUES (%s, 'waldur', %s, %s)",
+            (PROJECT, INSTANCE, PROJECT_REF),
+        )
+    status, answer = post(port, "slurm", report_body(seconds_ago(1), resource()))
+    assert told(json.loads(answer)["outcomes"]) == [("changed", 2)]
 
 
 @pytest.mark.usefixtures("template")
