@@ -1,4 +1,6 @@
-"""The closure proof: complete for the target, nothing unneeded, exactly the recorded overrides (I5, replay B8)."""
+"""The closure proof: complete for the target, nothing unneeded, exactly the recorded overrides (I5, replay
+B8).
+"""
 
 from dataclasses import dataclass, replace
 
