@@ -24,7 +24,7 @@ from central.projects.application.items import encode_item, scope_of
 from central.projects.application.ports import Applied, PassLost, Swapped
 from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.membership import Membership, advance
-from central.projects.domain.merge import merge
+from central.projects.domain.merge import Merged, merge
 from central.projects.domain.party import Party
 from central.projects.domain.project import BindingRef, Project
 from central.projects.domain.revisions import Told, Viewed, follow
@@ -70,15 +70,29 @@ class PostgresView:
         """See `ViewStore`."""
         return self._database.run(lambda tx: self._inbox.forget(tx, before), repeatable=True)
 
-    def settle_if_matching(self, scope: Scope, manifest: Manifest, now: datetime) -> bool:
+    def compare(self, scope: Scope, manifest: Manifest, now: datetime) -> str | None:
         """See `ViewStore`."""
 
-        def work(tx: Transaction) -> bool:
+        def work(tx: Transaction) -> str | None:
             view = self._take(tx, scope)
             row = tx.one(ManifestRow, self._queries["manifest"], {"scope": scope.value})
             if (row.count, row.fingerprint) != (manifest.count, manifest.fingerprint):
-                return False
+                return row.fingerprint
             tx.execute(self._queries["put_scope"], scope_params(view.matched(manifest.position, now)))
+            return None
+
+        return self._database.run(work, repeatable=True)
+
+    def settle_if_explained(
+        self, begun: ScopeView, manifest: Manifest, items: Sequence[Viewed], asked_at: datetime
+    ) -> bool:
+        """See `ViewStore`."""
+
+        def work(tx: Transaction) -> bool:
+            view, merged = self._merged(tx, begun, items, asked_at)
+            if merged.put or merged.drop:
+                return False
+            tx.execute(self._queries["put_scope"], scope_params(view.matched(manifest.position, asked_at)))
             return True
 
         return self._database.run(work, repeatable=True)
@@ -91,14 +105,16 @@ class PostgresView:
         """See `ViewStore`."""
         self._change(scope, lambda view: view.restored() if view.position is not None else view)
 
-    def begin(self, scope: Scope, now: datetime, limits: ViewLimits) -> ScopeView | None:
+    def begin(
+        self, scope: Scope, now: datetime, limits: ViewLimits, *, looking: bool = False
+    ) -> ScopeView | None:
         """See `ViewStore`."""
 
         def work(tx: Transaction) -> ScopeView | None:
             view = self._take(tx, scope)
             if view.held(now):
                 return None
-            begun = view.begun(now, limits)
+            begun = view.looked_at(now, limits) if looking else view.begun(now, limits)
             tx.execute(self._queries["put_scope"], scope_params(begun))
             return begun
 
@@ -114,18 +130,24 @@ class PostgresView:
         """See `ViewStore`."""
 
         def work(tx: Transaction) -> Swapped:
-            view = self._take(tx, begun.scope)
-            if view.epoch != begun.epoch:
-                raise PassLost(f"epoch {begun.epoch} of {begun.scope} ended; {view.epoch} is at work")
-            rows = tx.all(ItemRow, self._queries["items"], {"scope": begun.scope.value})
-            held = {row.id: row.held(begun.scope) for row in rows}
-            merged = merge(items, held, begun.epoch, asked_at)
+            view, merged = self._merged(tx, begun, items, asked_at)
             self._put(tx, [Told(item, asked_at, by_message=False) for item in merged.put], begun.epoch)
             self._drop(tx, begun.scope, merged.drop)
             tx.execute(self._queries["put_scope"], scope_params(view.matched(manifest.position, asked_at)))
             return Swapped(len(merged.put), len(merged.drop), merged.kept_newer)
 
         return self._database.run(work)
+
+    def _merged(
+        self, tx: Transaction, begun: ScopeView, items: Sequence[Viewed], asked_at: datetime
+    ) -> tuple[ScopeView, Merged[Viewed]]:
+        """The scope, held until the end of the transaction, and what turns it into the items. `PassLost`."""
+        view = self._take(tx, begun.scope)
+        if view.epoch != begun.epoch:
+            raise PassLost(f"epoch {begun.epoch} of {begun.scope} ended; {view.epoch} is at work")
+        rows = tx.all(ItemRow, self._queries["items"], {"scope": begun.scope.value})
+        held = {row.id: row.held(begun.scope) for row in rows}
+        return view, merge(items, held, begun.epoch, asked_at)
 
     def _take(self, tx: Transaction, scope: Scope) -> ScopeView:
         return tx.one(ScopeRow, self._queries["take_scope"], {"scope": scope.value}).view()

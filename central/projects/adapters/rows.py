@@ -128,12 +128,8 @@ class MembershipRow:
 
     def membership(self) -> Membership:
         """The row as a domain value."""
-        return Membership(
-            PartyId(self.party_id),
-            self.generation,
-            BindingId(self.binding_id),
-            self.binding_revision,
-            self.present,
+        return _membership(
+            self.party_id, self.generation, self.binding_id, self.binding_revision, present=self.present
         )
 
 
@@ -190,13 +186,15 @@ class ProjectMembershipRow:
             or self.present is None
         ):
             return None
-        return Membership(
-            PartyId(self.party_id),
-            self.generation,
-            BindingId(self.binding_id),
-            self.binding_revision,
-            self.present,
+        return _membership(
+            self.party_id, self.generation, self.binding_id, self.binding_revision, present=self.present
         )
+
+
+def _membership(
+    party_id: UUID, generation: int, binding_id: UUID, binding_revision: int, *, present: bool
+) -> Membership:
+    return Membership(PartyId(party_id), generation, BindingId(binding_id), binding_revision, present)
 
 
 def project_binding_params(projects: Sequence[Project]) -> dict[str, object]:

@@ -89,8 +89,17 @@ class ViewStore(Protocol):
         """Forgets receipts older than `before`; revisions hold what they held. How many went."""
         ...
 
-    def settle_if_matching(self, scope: Scope, manifest: Manifest, now: datetime) -> bool:
-        """Whether the scope is exactly what the manifest says; if so it is current, checked at `now`."""
+    def compare(self, scope: Scope, manifest: Manifest, now: datetime) -> str | None:
+        """None if the scope is exactly what the manifest says, and then it is current, checked at `now`.
+
+        Otherwise the scope's own fingerprint.
+        """
+        ...
+
+    def settle_if_explained(
+        self, begun: ScopeView, manifest: Manifest, items: Sequence[Viewed], asked_at: datetime
+    ) -> bool:
+        """Whether the scope is the verified items and what was told since; then it is current. `PassLost`."""
         ...
 
     def diverge(self, scope: Scope, reason: str) -> None:
@@ -101,8 +110,10 @@ class ViewStore(Protocol):
         """Beto was restored from a copy: its earlier position is accepted by the repair that follows."""
         ...
 
-    def begin(self, scope: Scope, now: datetime, limits: ViewLimits) -> ScopeView | None:
-        """Begins a load or repair; None while another one holds the scope."""
+    def begin(
+        self, scope: Scope, now: datetime, limits: ViewLimits, *, looking: bool = False
+    ) -> ScopeView | None:
+        """Begins a load or repair, or a comparison item by item; None while another one holds the scope."""
         ...
 
     def release(self, begun: ScopeView, reason: str) -> None:

@@ -1,15 +1,18 @@
 """One scope of the view compared with Beto's checkpoint, and loaded or repaired where it differs (P14).
 
-1. A scope that matches the checkpoint is current. Messages still under way make it differ too, so a
-   mismatch counts only when several comparisons, some seconds apart, all differ.
-2. A scope that differs answers no more. It is read whole, page by page; count and fingerprint of
+1. A scope that matches the checkpoint is current. Messages still under way make it differ too, so several
+   comparisons, some seconds apart, must all differ.
+2. If neither side moved meanwhile, that is a divergence. If one did, the snapshot is held against the view
+   item by item: what messages told since the pass began, and what still arrives within the same pauses,
+   explains a difference; anything else is a divergence.
+3. A scope that diverged answers no more. It is read whole, page by page; count and fingerprint of
    everything read are verified; then it is swapped in one transaction with the generations.
-3. A snapshot older than the one that last matched is refused: a replica, or a Beto restored from a copy.
-4. Whatever cannot be read leaves the scope as it is: not answering if it was not, current until it is
+4. A snapshot older than the one that last matched is refused: a replica, or a Beto restored from a copy.
+5. Whatever cannot be read leaves the scope as it is: not answering if it was not, current until it is
    stale if it was.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +29,7 @@ from central.projects.application.ports import (
     ViewStore,
 )
 from central.projects.domain.ids import Scope
+from central.projects.domain.revisions import Viewed
 from central.projects.domain.view import Phase, ScopeView, ViewLimits
 
 
@@ -72,6 +76,7 @@ class Synchronise:
 
     def _compare(self, scope: Scope) -> Synchronised | None:
         """The outcome, or None if the scope has to be repaired."""
+        seen: set[tuple[str, str]] = set()
         for attempt in range(self.limits.settle_attempts):
             if attempt:
                 self.pause(self.limits.settle_seconds)
@@ -82,10 +87,35 @@ class Synchronise:
             back = self._went_back(self.store.state(scope), manifest)
             if back is not None:
                 return back
-            if self.store.settle_if_matching(scope, manifest, asked_at):
+            mine = self.store.compare(scope, manifest, asked_at)
+            if mine is None:
                 return Synchronised(Pass.MATCHED)
+            seen.add((mine, manifest.fingerprint))
+        if len(seen) > 1:
+            return self._look(scope)
         self.store.diverge(scope, "it is not what Beto's checkpoint says")
         return None
+
+    def _look(self, scope: Scope) -> Synchronised | None:
+        """Compares item by item while messages go on; as `_compare`."""
+        asked_at = self.clock()
+        begun = self.store.begin(scope, asked_at, self.limits, looking=True)
+        if begun is None:
+            return Synchronised(Pass.ELSEWHERE)
+        found = self._items(begun)
+        if isinstance(found, Synchronised):
+            self.store.release(begun, found.reason or found.outcome.value)
+            return found
+        try:
+            for attempt in range(self.limits.settle_attempts):
+                if attempt:
+                    self.pause(self.limits.settle_seconds)
+                if self.store.settle_if_explained(begun, *found, asked_at):
+                    return Synchronised(Pass.MATCHED)
+            self.store.diverge(scope, "it is not what Beto's snapshot says")
+            return Synchronised(Pass.REPAIRED, self.store.swap(begun, *found, asked_at))
+        except PassLost:
+            return Synchronised(Pass.ELSEWHERE)
 
     def _load(self, scope: Scope) -> Synchronised:
         ended = Synchronised(Pass.UNREADABLE)
@@ -103,23 +133,28 @@ class Synchronise:
 
     def _read(self, begun: ScopeView, asked_at: datetime) -> Synchronised:
         """Reads the whole scope and swaps it; a pass without result lets go of the scope."""
+        found = self._items(begun)
+        if isinstance(found, Synchronised):
+            self.store.release(begun, found.reason or found.outcome.value)
+            return found
+        try:
+            swapped = self.store.swap(begun, *found, asked_at)
+        except PassLost:
+            return Synchronised(Pass.ELSEWHERE)
+        return Synchronised(Pass.LOADED if begun.phase is Phase.LOADING else Pass.REPAIRED, swapped)
+
+    def _items(self, begun: ScopeView) -> tuple[Manifest, Sequence[Viewed]] | Synchronised:
+        """A verified whole, or why there is none."""
         manifest = self._checkpoint(begun.scope)
         if isinstance(manifest, Synchronised):
-            ended = manifest
-        elif (back := self._went_back(begun, manifest)) is not None:
-            ended = back
-        else:
-            try:
-                items = self.beto.items(begun.scope, manifest)
-                swapped = self.store.swap(begun, manifest, items, asked_at)
-            except (SnapshotGone, PagesDiffer, Unavailable, AnswerMalformed) as error:
-                ended = Synchronised(Pass.UNREADABLE, reason=f"{type(error).__name__}: {error}")
-            except PassLost:
-                return Synchronised(Pass.ELSEWHERE)
-            else:
-                return Synchronised(Pass.LOADED if begun.phase is Phase.LOADING else Pass.REPAIRED, swapped)
-        self.store.release(begun, ended.reason or ended.outcome.value)
-        return ended
+            return manifest
+        back = self._went_back(begun, manifest)
+        if back is not None:
+            return back
+        try:
+            return manifest, self.beto.items(begun.scope, manifest)
+        except (SnapshotGone, PagesDiffer, Unavailable, AnswerMalformed) as error:
+            return Synchronised(Pass.UNREADABLE, reason=f"{type(error).__name__}: {error}")
 
     def _checkpoint(self, scope: Scope) -> Manifest | Synchronised:
         try:

@@ -66,6 +66,10 @@ class ScopeView:
             held_until=now + timedelta(seconds=limits.pass_seconds),
         )
 
+    def looked_at(self, now: datetime, limits: ViewLimits) -> "ScopeView":
+        """A comparison item by item begins: as `begun`, but nothing is proven yet, so the phase stands."""
+        return replace(self.begun(now, limits), phase=self.phase)
+
     def matched(self, position: int, now: datetime) -> "ScopeView":
         """It was Beto's truth when asked at `now`. Of two passes the later word stands."""
         return replace(

@@ -64,9 +64,15 @@ class View:
     def questions(self) -> BetoQuestions:
         return BetoQuestions(self.beto.ask)
 
-    def synchronise(self, scope: Scope, *, limits: ViewLimits = LIMITS) -> Synchronised:
+    def synchronise(
+        self,
+        scope: Scope,
+        *,
+        limits: ViewLimits = LIMITS,
+        pause: Callable[[float], None] = lambda seconds: None,
+    ) -> Synchronised:
         """One pass over a scope; nobody waits."""
-        return Synchronise(self.store, self.questions, limits, self.clock, lambda seconds: None)(scope)
+        return Synchronise(self.store, self.questions, limits, self.clock, pause)(scope)
 
     def load(self) -> None:
         """Every scope, which must become current."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -117,6 +118,64 @@ def test_a_diverged_view_answers_nothing_until_it_is_repaired(view: View) -> Non
     assert view.synchronise(Scope.PROJECTS).outcome is Pass.REPAIRED
     assert phases == [Phase.CURRENT, Phase.CURRENT, Phase.REPAIRING, Phase.REPAIRING]
     assert view.resolve.resolve(WALDUR, [REF])[REF] is not None
+
+
+def busy(view: View, act: Callable[[], None]) -> list[Phase]:
+    """Beto goes on while it is compared: `act` runs before each of its answers. The phases it saw."""
+    phases: list[Phase] = []
+
+    def work(answer: dict[str, Any]) -> dict[str, Any]:
+        phases.append(view.store.state(Scope.PROJECTS).phase)
+        act()
+        return answer
+
+    view.beto.faults = Faults(corrupt=work)
+    return phases
+
+
+@pytest.mark.parametrize("ahead", [True, False], ids=["ahead", "behind"])
+def test_a_view_beside_a_busy_beto_goes_on_answering(view: View, ahead: bool) -> None:
+    """Every comparison differs, for messages come all the time; item by item everything is explained."""
+    truth = view.beto.truth
+    view.load()
+
+    def deliver(newest: int) -> None:
+        held = view.beto.outbox[len(view.beto.outbox) - newest :]
+        del view.beto.outbox[len(view.beto.outbox) - newest :]
+        view.beto.flush(view.broker)
+        view.beto.outbox += held
+        view.consume()
+
+    def act() -> None:
+        view.beto.tell(truth.new_project()[1])
+        if ahead:
+            deliver(0)
+
+    act()
+    phases = busy(view, act)
+    pause = (lambda seconds: None) if ahead else (lambda seconds: deliver(1))
+    assert view.synchronise(Scope.PROJECTS, pause=pause).outcome is Pass.MATCHED
+    assert set(phases) == {Phase.CURRENT}
+    assert [q["query"] for q in view.beto.asked[-2:]] == ["checkpoint", "page"]
+
+
+def test_an_event_lost_by_a_busy_beto_is_found_item_by_item(view: View) -> None:
+    truth = view.beto.truth
+    lost, _ = truth.new_project()
+    view.load()
+    truth.bind_project(lost, REF)
+
+    def act() -> None:
+        view.beto.tell(truth.new_project()[1])
+        view.beto.flush(view.broker)
+        view.consume()
+
+    busy(view, act)
+    outcome = view.synchronise(Scope.PROJECTS)
+    assert outcome.outcome is Pass.REPAIRED
+    assert outcome.swapped is not None
+    assert (outcome.swapped.put, outcome.swapped.dropped) == (1, 0)
+    assert view.resolve.resolve(WALDUR, [REF]) == {REF: UUID(lost)}
 
 
 def _extra(answer: dict[str, Any]) -> dict[str, Any]:
