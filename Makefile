@@ -37,8 +37,8 @@ test-site: setup ## the site bundle against a real slapd, and the slow tests of 
 	$(PY) -m pytest -q -m slapd tests/architecture $(ARGS)
 	$(PY) -m pytest -q -m "slow and not lab" tests/unit tests/contract tests/architecture tests/installer $(ARGS)
 
-test-lab: setup lab ## on a real host: the lab itself, the journeys (LAB=off skips them and says so)
-	$(PY) -m pytest -q tests/lab tests/journeys $(ARGS)
+test-lab: setup lab ## on a real host: the lab itself, the journeys, the demo (LAB=off skips them and says so)
+	$(PY) -m pytest -q tests/lab tests/journeys tests/demo $(ARGS)
 
 check: lint types ## what must hold before a commit
 

@@ -3,7 +3,7 @@
 # Debian's packages (as root; otherwise it names the missing ones) and the development environment.
 set -eu
 venv=${1:?usage: setup.sh VENV}
-packages="python3-venv openssh-client openssl shellcheck dash busybox zstd iproute2 mmdebstrap systemd-container
+packages="python3-venv openssh-client openssl shellcheck dash busybox iproute2 mmdebstrap systemd-container
           postgresql pgbouncer slapd ldap-utils curl git make"
 
 missing() {

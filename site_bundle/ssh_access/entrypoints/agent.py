@@ -280,6 +280,7 @@ class Agent:
 
     def _poll_failed(self, error: SiteError) -> None:
         self._telling.failed(SITE_API, error)
+        self._polled = False  # the next answer comes at once, not after a parked poll: health is known again
         if isinstance(error, SiteApiRefusedError):
             # Wrong token, wrong address: asked again now and then, for somebody may put it right at central.
             at_least = min(self._limits.refused_retry_seconds, 10.0 * (1 + self._poll_backoff.failures))
