@@ -21,7 +21,7 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.driver_errors import ConstraintViolated
 from central.kernel.errors import Unavailable
 from central.kernel.notifications import Waiters
-from central.kernel.queries import Query
+from central.kernel.queries import Query, load_queries
 from central.projects.application.ports import Applied, PassLost
 from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.revisions import Effect
@@ -306,3 +306,25 @@ def test_a_forgotten_receipt_changes_nothing(view: View) -> None:
     assert again.judgement is not None
     assert again.judgement.effect is Effect.SAME
     assert generation(view, project, party) == 1
+
+
+def test_a_repair_begins_only_after_messages_at_hand_are_done(view: View, admin: Database) -> None:
+    """What was told before a pass began must be in its snapshot, so it must not count as told since (P14)."""
+    _, change = view.beto.truth.new_project()
+    message = view.beto.message(*change)
+    event = read_event(message.topic, message.body)
+    lock = load_queries("central.projects", "view.sql")["lock_items"]
+    with ThreadPoolExecutor(2) as pool:
+        with admin.transaction() as holding:
+            holding.execute(lock, {"scope": "projects", "ids": [event.told.value.id]})
+            applying = pool.submit(apply, view, message)
+            time.sleep(0.3)
+            beginning = pool.submit(view.store.begin, Scope.PROJECTS, view.now(), LIMITS)
+            time.sleep(0.3)
+            assert not applying.done()
+            assert not beginning.done()
+        applying.result(timeout=10)
+        begun = beginning.result(timeout=10)
+    assert begun is not None
+    query = Query("epoch", b"SELECT epoch AS receipts FROM projects.items")
+    assert (begun.epoch, view.database.run(lambda tx: tx.one(_Count, query)).receipts) == (1, 0)
