@@ -146,8 +146,8 @@ class Waiters:
                     for channel in self._channels:
                         connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
                     pause = _FIRST_PAUSE
-                    self._listening.set()
                     self._wake_all()
+                    self._listening.set()
                     self._listen(connection)
             except psycopg.Error as error:
                 event(_LOG, "listen_lost", level=logging.WARNING, sqlstate=error.sqlstate, pauseSeconds=pause)

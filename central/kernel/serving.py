@@ -214,15 +214,22 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 
     def run(self) -> None:
         event(_LOG, "serving", port=self.app.cfg.address[0][1], threads=self.cfg.threads)
-        # Accepted sockets inherit it, socket(7); gunicorn itself has no limit on a request's arrival.
-        patience = struct.pack("@ll", self.app.receive_seconds, 0)
-        for listener in self.sockets:
-            listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, patience)
         try:
             super().run()
         finally:
             self.app.service.close()
             event(_LOG, "stopped")
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Bound the wait for a request's bytes, which gunicorn does not: socket(7), SO_RCVTIMEO.
+
+        On each connection and not once on the listener: those the kernel took before this worker ran would
+        not inherit it.
+        """
+        if not conn.initialized:
+            patience = struct.pack("@ll", self.app.receive_seconds, 0)
+            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, patience)
+        super().enqueue_req(conn)
 
     def handle_error(self, req: object, client: Any, addr: object, exc: Exception) -> None:  # noqa: ARG002
         if isinstance(exc, ssl.SSLError):

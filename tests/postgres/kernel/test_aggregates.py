@@ -131,15 +131,15 @@ def test_f09_a_first_version_that_commits_meanwhile_is_no_corruption(store: Aggr
         id_, both = uuid4(), threading.Barrier(2)
 
         def first(id_: UUID = id_, both: threading.Barrier = both) -> None:
-            both.wait(10)
+            both.wait(60)
             store.decide(command(), KIND, id_, count, now=NOW)
 
         thread = threading.Thread(target=first)
         thread.start()
-        both.wait(10)
+        both.wait(60)
         while store.load(KIND, id_) is None:
             pass
-        thread.join(10)
+        thread.join(60)
 
 
 def test_f01_the_same_command_at_once_gives_one_receipt(store: Aggregates) -> None:
@@ -147,7 +147,7 @@ def test_f01_the_same_command_at_once_gives_one_receipt(store: Aggregates) -> No
     gate = threading.Barrier(4)
 
     def once() -> None:
-        gate.wait(10)
+        gate.wait(60)
         receipts.append(store.decide(asked, KIND, id_, count, now=NOW).repeated)
 
     threads = [threading.Thread(target=once) for _ in range(4)]

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from central.kernel.driver_errors import StatementRefused
 from central.kernel.migrations import require_schema
 from central.kernel.queries import parse_queries
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.waiting import until
 
 pytestmark = pytest.mark.skipif(
     shutil.which("pgbouncer") is None, reason="PgBouncer is not installed (Debian package pgbouncer)"
@@ -55,13 +55,11 @@ def pooled_url(pg_server: PgServer, kernel_template: str, kernel_name: str) -> I
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 10
-        while not (folder / ".s.PGSQL.6432").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until((folder / ".s.PGSQL.6432").exists)
         yield f"postgresql://{ROLE}@/{kernel_name}?host={str(folder).replace('/', '%2F')}&port=6432"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         shutil.rmtree(folder)
 
 
@@ -80,7 +78,7 @@ def many(database: Database) -> list[object]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     return faults
 
 

@@ -7,7 +7,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import pytest
 import urllib3
 
 from central.kernel.serving import ServingOptions, gunicorn_settings, site_api_threads
-from tests.postgres.kernel.waiting import until
+from tests.postgres.kernel.waiting import NEVER, done, until
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,6 +30,7 @@ class Running:
     process: "subprocess.Popen[str]"
     port: int
     log: Path
+    gate: Path
     http: urllib3.PoolManager
 
     def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
@@ -44,7 +44,7 @@ class Running:
             headers={"Content-Type": "application/json"},
         )
 
-    def raw(self, request: bytes, seconds: float = 5) -> bytes:
+    def raw(self, request: bytes, seconds: float = NEVER) -> bytes:
         with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
             connection.sendall(request)
             received = b""
@@ -57,7 +57,7 @@ class Running:
 
     def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(sign)
-        return self.process.wait(30)
+        return self.process.wait(NEVER)
 
 
 def free_port() -> int:
@@ -67,14 +67,15 @@ def free_port() -> int:
 
 
 def wait_for(port: int, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + 20
-    while process.poll() is None and time.monotonic() < deadline:
+    def listens() -> bool:
+        assert process.poll() is None, "the process did not listen"
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
+            socket.create_connection(("127.0.0.1", port), timeout=NEVER).close()
         except OSError:
-            time.sleep(0.05)
-    raise AssertionError("the process did not listen")
+            return False
+        return True
+
+    until(listens)
 
 
 Start = Callable[..., Running]
@@ -82,19 +83,23 @@ Start = Callable[..., Running]
 
 @pytest.fixture
 def start(kernel_url: str, tmp_path: Path) -> Iterator[Start]:
-    """``start(threads=…, workers=…, timeout=…, tls=folder)``."""
+    """``start(threads=…, workers=…, timeout=…, receive=…, tls=folder)``."""
     with psycopg.connect(kernel_url, autocommit=True) as admin:
         admin.execute("CREATE TABLE public.notes (id int PRIMARY KEY)")
     running: list[Running] = []
 
-    def make(threads: int = 8, workers: int = 1, timeout: int = 30, tls: Path | None = None) -> Running:
-        port, log = free_port(), tmp_path / f"log{len(running)}"
+    def make(
+        threads: int = 8, workers: int = 1, timeout: int = 30, receive: int = 2, tls: Path | None = None
+    ) -> Running:
+        port, log, gate = free_port(), tmp_path / f"log{len(running)}", tmp_path / f"gate{len(running)}"
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "PYTHONPATH": str(ROOT),
             "TRIAL_URL": kernel_url,
             "TRIAL_TIMEOUT": str(timeout),
+            "TRIAL_RECEIVE": str(receive),
+            "TRIAL_GATE": str(gate),
             # None of these may matter:
             "SCRIPT_NAME": "/evil",
             "FORWARDED_ALLOW_IPS": "*",
@@ -106,7 +111,7 @@ def start(kernel_url: str, tmp_path: Path) -> Iterator[Start]:
             process = subprocess.Popen(
                 argv, env=environment, stderr=file, stdout=file, text=True, cwd=tmp_path
             )
-        made = Running(process, port, log, urllib3.PoolManager(maxsize=100, retries=False, timeout=60))
+        made = Running(process, port, log, gate, urllib3.PoolManager(maxsize=100, retries=False, timeout=90))
         running.append(made)
         wait_for(port, process)
         return made
@@ -126,10 +131,11 @@ def in_progress(running: Running) -> float:
     )
 
 
-def test_x13_beside_72_parked_polls_health_and_writes_answer_at_once(start: Start, kernel_url: str) -> None:
+def test_x13_beside_72_parked_polls_health_and_writes_answer(start: Start, kernel_url: str) -> None:
+    """Health answers while every poll is parked; the write wakes them long before their own deadline."""
     running = start(threads=site_api_threads(sites=18, pollers=4))
     with ThreadPoolExecutor(72) as polls:
-        parked = [polls.submit(running.get, "/poll?wait=55") for _ in range(72)]
+        parked = [polls.submit(running.get, "/poll?wait=600") for _ in range(72)]
         until(lambda: in_progress(running) >= 73)
         with psycopg.connect(kernel_url) as admin:
             row = admin.execute(
@@ -139,30 +145,26 @@ def test_x13_beside_72_parked_polls_health_and_writes_answer_at_once(start: Star
         assert row is not None
         assert row[0] <= 5
         assert row[1] == 1
-        began = time.monotonic()
         assert running.get("/healthz").status == 200
         assert running.get("/readyz").status == 200
-        assert time.monotonic() - began < 1
         assert not any(poll.done() for poll in parked)
         assert running.post("/write").status == 200
-        assert [poll.result(10).json() for poll in parked] == [{"changed": True}] * 72
-        assert time.monotonic() - began < 5
+        assert [answer.json() for answer in done(parked)] == [{"changed": True}] * 72
 
 
 def test_g03_sigterm_answers_parked_polls_and_slow_requests_and_refuses_new_ones(start: Start) -> None:
     running = start(threads=16)
     with ThreadPoolExecutor(8) as pool:
-        polls = [pool.submit(running.get, "/poll?wait=55") for _ in range(4)]
-        slow = [pool.submit(running.get, "/slow?wait=2") for _ in range(2)]
+        polls = [pool.submit(running.get, "/poll?wait=600") for _ in range(4)]
+        slow = [pool.submit(running.get, "/slow") for _ in range(2)]
         until(lambda: in_progress(running) >= 7)
-        began = time.monotonic()
         running.process.send_signal(signal.SIGTERM)
-        assert [poll.result(10).status for poll in polls] == [200] * 4
-        assert time.monotonic() - began < 2
-        assert [one.result(10).status for one in slow] == [200] * 2
+        assert [poll.status for poll in done(polls)] == [200] * 4
+        assert not any(one.done() for one in slow), "polls wait for no request in hand"
+        running.gate.touch()
+        assert [one.status for one in done(slow)] == [200] * 2
         assert {one.result().headers["Connection"] for one in slow} == {"close"}
-        assert running.process.wait(15) == 0
-        assert time.monotonic() - began < 8
+        assert running.process.wait(NEVER) == 0
     with pytest.raises(urllib3.exceptions.HTTPError):
         running.get("/healthz")
     assert running.lines()[-1]["event"] == "stopped"
@@ -173,12 +175,12 @@ def test_g02_a_worker_that_dies_mid_request_rolls_back_and_the_retry_gives_one_r
 ) -> None:
     running = start(workers=1)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(running.post, "/held?wait=20", {"id": 1})
+        first = pool.submit(running.post, "/held?wait=600", {"id": 1})
         until(lambda: in_progress(running) >= 2)
-        worker = running.get("/slow").json()["pid"]
+        worker = running.get("/worker").json()["pid"]
         os.kill(worker, signal.SIGKILL)
         with pytest.raises(urllib3.exceptions.HTTPError):
-            first.result(15)
+            first.result(NEVER)
     until(lambda: _answers(running))
     with psycopg.connect(kernel_url) as admin:
         assert admin.execute("SELECT count(*) FROM public.notes").fetchone() == (0,)
@@ -200,7 +202,7 @@ def test_f10_each_worker_opens_its_own_pool_after_the_fork(start: Start, kernel_
     for number in range(200):
         one = urllib3.HTTPConnectionPool("127.0.0.1", running.port, retries=False)
         assert one.request("POST", "/held", json={"id": number % 50}).status == 200
-        pids.add(one.request("GET", "/slow").json()["pid"])
+        pids.add(one.request("GET", "/worker").json()["pid"])
         one.close()
     assert len(pids) > 1
     assert running.process.pid not in pids
@@ -266,25 +268,27 @@ def test_g05_g06_no_header_and_no_variable_changes_route_scheme_or_peer(start: S
 def test_x4_a_broken_off_body_is_no_500(start: Start) -> None:
     running = start()
     head = b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", running.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=NEVER) as connection:
         connection.sendall(head + b'{"id"')
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
 
 
 def test_slow_uploads_do_not_stop_the_service(start: Start) -> None:
-    running = start(threads=8)
+    """An answer comes while they still hold their threads."""
+    running = start(threads=8, receive=600)
     uploads = []
     for _ in range(4):
-        connection = socket.create_connection(("127.0.0.1", running.port), timeout=5)
+        connection = socket.create_connection(("127.0.0.1", running.port), timeout=NEVER)
         connection.sendall(
             b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
         )
         uploads.append(connection)
-    began = time.monotonic()
     assert running.get("/healthz").status == 200
-    assert time.monotonic() - began < 1
     for connection in uploads:
+        connection.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            connection.recv(1)
         connection.close()
 
 
@@ -312,7 +316,7 @@ def test_i18_tls_by_our_certificate_and_no_older_protocol(start: Start, tmp_path
 
 def _handshake(port: int, context: ssl.SSLContext) -> str | None:
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=5) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=NEVER) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as wrapped,
     ):
         return wrapped.version()
@@ -342,7 +346,7 @@ def test_threads_are_sites_times_pollers_and_sixteen() -> None:
 def test_x13_half_sent_requests_give_their_threads_back(start: Start) -> None:
     """More half requests than threads: the others are answered once the wait for the rest is over."""
     running = start(threads=8)
-    half = [socket.create_connection(("127.0.0.1", running.port), timeout=60) for _ in range(16)]
+    half = [socket.create_connection(("127.0.0.1", running.port), timeout=NEVER) for _ in range(16)]
     try:
         for connection in half[:8]:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost:")

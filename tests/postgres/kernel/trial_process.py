@@ -1,7 +1,8 @@
 """A composition root for the serving tests: ``trial_process PORT THREADS [WORKERS] [TLS FOLDER]``.
 
-``TRIAL_URL`` names the database. Routes: ``/poll?wait=S`` parks, ``/write`` notifies, ``/slow?wait=S``
-sleeps, ``/held?wait=S`` sleeps inside a transaction, ``/seen`` shows what the server made of the request.
+``TRIAL_URL`` names the database. Routes: ``/poll?wait=S`` parks, ``/write`` notifies, ``/slow`` answers once
+the file ``TRIAL_GATE`` is there, ``/held?wait=S`` sleeps inside a transaction, ``/worker`` names the process,
+``/seen`` shows what the server made of the request.
 """
 
 import os
@@ -33,7 +34,7 @@ class Body(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def seconds() -> int:
-    return read_query("wait").integer("wait", default=0, minimum=0, maximum=60)
+    return read_query("wait").integer("wait", default=0, minimum=0, maximum=600)
 
 
 @dataclass(slots=True)
@@ -60,7 +61,12 @@ def add_routes(app: Flask, database: Database, waiters: Waiters) -> None:
 
     @app.get("/slow")
     def slow() -> Response:
-        time.sleep(seconds())
+        while not Path(os.environ["TRIAL_GATE"]).exists():
+            time.sleep(0.02)
+        return answer({})
+
+    @app.get("/worker")
+    def worker() -> Response:
         return answer({"pid": os.getpid()})
 
     @app.post("/held")
@@ -116,7 +122,8 @@ def main() -> int:
             threads=int(threads),
             workers=int(workers or 1),
             timeout_seconds=int(os.environ.get("TRIAL_TIMEOUT", "30")),
-            receive_seconds=2,
+            receive_seconds=int(os.environ.get("TRIAL_RECEIVE", "2")),
+            graceful_seconds=60,
             certificate=folder / "cert.pem" if folder else None,
             key=folder / "key.pem" if folder else None,
         ),

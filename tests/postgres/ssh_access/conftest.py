@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[3]
 SITES = ("slurm", "k8s")
 POLLERS = 36
 MEMBERS = ("alice", "bob", *(f"member{number}" for number in range(20)))
-READY_SECONDS = 30
+READY_SECONDS = 90
 
 
 @dataclass
@@ -106,13 +106,13 @@ class Running:
         content = json.dumps(body).encode() if isinstance(body, dict) else body
         if content is not None:
             headers = {"Content-Type": "application/json", **headers}
-        answer = self.pool.request(method, url, headers=headers, body=content, redirect=False, timeout=70)
+        answer = self.pool.request(method, url, headers=headers, body=content, redirect=False, timeout=120)
         return Answer(answer.status, json.loads(answer.data) if answer.data else None, answer.headers)
 
     def raw(self, url: str, request: bytes, *, half_close: bool = False) -> bytes:
         """Sends bytes as they are, reads until the other end closes; `half_close`: nothing more comes."""
         host, _, port = url.removeprefix("http://").partition(":")
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(request)
             if half_close:
                 connection.shutdown(socket.SHUT_WR)
@@ -154,7 +154,7 @@ class Launcher:
         while time.monotonic() < deadline:
             assert process.poll() is None, self.logs[name].read_text()
             try:
-                if urllib3.request("GET", ready, retries=False, timeout=2).status == 200:
+                if urllib3.request("GET", ready, retries=False, timeout=30).status == 200:
                     return
             except urllib3.exceptions.HTTPError:
                 time.sleep(0.05)
@@ -165,7 +165,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
