@@ -139,19 +139,20 @@ class Bodies:
         rows = ROWS // len(SITES)
         start = self._round * self._size % rows
         if start not in self._clean:
-            self._clean[start] = [self._resource(start + n, 0) for n in range(self._size)]
+            self._clean[start] = [self._resource(start + n) for n in range(self._size)]
         resources = self._clean[start]
         if self._dirty:
             step = self._size // self._dirty
-            changed = {n: self._resource(start + n, self._round + 1) for n in range(0, self._size, step)}
+            now = f'"storage":{self._round + 1}'
+            changed = {n: resources[n].replace('"storage":0', now) for n in range(0, self._size, step)}
             resources = [changed.get(n, text) for n, text in enumerate(resources)]
         self._round += 1
         now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
         head = f'{{"schema":1,"reportId":"{uuid4()}","observedAt":"{now}","resources":['
         return f"{head}{','.join(resources)}]}}".encode()
 
-    def _resource(self, row: int, change: int) -> str:
-        limits = LIMITS | {"storage": change} if change else LIMITS
+    def _resource(self, row: int) -> str:
+        limits = LIMITS | {"storage": 0}
         body = {
             "resourceId": str(uuid5(UUID(int=1), f"{self._site}/{row}")),
             "offeringId": "00000000-0000-4000-8000-000000000306",
