@@ -57,6 +57,13 @@ class PostgresBroker:
         params = {"identity": identity, "act": act, "name": name}
         self._database.run(lambda tx: tx.execute(self._queries["enrol"], params), repeatable=True)
 
+    @property
+    def identity(self) -> str:
+        """The login role of this broker's connections."""
+        return self._database.run(
+            lambda tx: tx.one(_Identity, self._queries["identity"]), repeatable=True
+        ).identity
+
     def exists(self, queue: str) -> bool:
         """See `Broker`."""
         return self._yes("exists", {"queue": queue})
@@ -209,6 +216,11 @@ class _PostgresSubscription:
 @dataclass(frozen=True, slots=True)
 class _Yes:
     yes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    identity: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from central.kernel.broker import Act, Broker, Consumer
+from central.kernel.broker import Act, Broker, Consumer, QueueSpec
+from central.kernel.broker_postgres import PostgresBroker
 from central.kernel.database import Database
 from central.kernel.errors import Unavailable
 from central.kernel.observability import event
@@ -34,8 +35,21 @@ from central.projects.domain.ids import Scope
 from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES, ViewConsumer
 
+VIEWS_IDENTITY: Final = "pharos_resource_provisioning_views"
 QUESTION_SECONDS: Final = 10.0
 _LOG: Final = logging.getLogger("central.projects")
+
+
+def administer(broker: PostgresBroker, identity: str = VIEWS_IDENTITY) -> None:
+    """Declares the view's queues and Beto's, and enrols `identity`; run again, it changes nothing.
+
+    The broker's administration: by the migrator's role, never by a process (X12).
+    """
+    for queue in (*QUEUES, QueueSpec(QUEUE, ())):
+        broker.declare(queue)
+    for queue in QUEUES:
+        broker.enrol(identity, "consume", queue.name)
+    broker.enrol(identity, "ask", QUEUE)
 
 
 def require_beto(broker: Broker) -> None:
@@ -51,9 +65,7 @@ def require_beto(broker: Broker) -> None:
         elif not broker.exists(queue):
             faults.append(f"the broker has no queue {queue}")
     if faults:
-        raise StartRefused(
-            "; ".join([*faults, "have the broker's administration enrol pharos_resource_provisioning_views"])
-        )
+        raise StartRefused("; ".join([*faults, f"have the broker's administration enrol {VIEWS_IDENTITY}"]))
 
 
 @dataclass(frozen=True, slots=True)

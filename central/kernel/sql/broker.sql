@@ -6,6 +6,10 @@ SELECT broker.declare_queue(%(queue)s, %(topics)s::text[], %(attempts)s);
 -- Lets a login role do one thing at the broker.
 SELECT broker.enrol(%(identity)s, %(act)s, %(name)s);
 
+-- name: identity
+-- Who this connection is to row security.
+SELECT current_user::text AS identity;
+
 -- name: exists
 -- Whether the durable queue is there.
 SELECT EXISTS (SELECT FROM broker.queues WHERE name = %(queue)s) AS yes;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +11,6 @@ import pytest
 from central.kernel.broker import Broker, Consumer, Handled
 from central.kernel.broker_postgres import CHANNELS, BrokerOptions, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
-from central.kernel.migrations import set_role_password
 from central.kernel.notifications import Waiters
 from central.projects.adapters.beto_questions import BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
@@ -99,22 +97,13 @@ class View:
 @pytest.fixture(scope="session")
 def projects_template(pg_server: PgServer) -> str:
     """A database with the kernel's schema and this context's."""
-    exists = f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN NOINHERIT; EXCEPTION WHEN duplicate_object THEN END $$"
-    pg_server.execute(exists)
-    name = pg_server.template("template_projects", ("central.projects",))
-    pg_server.execute(f"GRANT CONNECT ON DATABASE {name} TO {ROLE}")
-    if ROLE not in pg_server.passwords:
-        pg_server.passwords[ROLE] = secrets.token_urlsafe(16)
-        set_role_password(pg_server.admin_url(), ROLE, pg_server.passwords[ROLE])
-    return name
+    return pg_server.template("template_projects", ("central.projects",))
 
 
 @pytest.fixture
-def name(pg_server: PgServer, projects_template: str, clone: Callable[[str], str]) -> str:
+def name(projects_template: str, clone: Callable[[str], str]) -> str:
     """A migrated database of this test alone."""
-    made = clone(projects_template)
-    pg_server.execute(f"GRANT CONNECT ON DATABASE {made} TO {ROLE}")
-    return made
+    return clone(projects_template)
 
 
 @pytest.fixture

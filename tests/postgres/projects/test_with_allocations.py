@@ -4,7 +4,6 @@ Site may ask for its members (P3, P13, P19).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,14 +29,9 @@ from tests.simulators.beto.speaker import speaking
 
 
 @pytest.fixture
-def both(pg_server: PgServer, projects_template: str, clone: Callable[[str], str]) -> Iterator[str]:
-    """A database with both contexts."""
-    from central.kernel.migrations import migrate
-
-    name = clone(projects_template)
-    migrate(pg_server.admin_url(name), ("central.projects", "central.provisioning"))
-    pg_server.execute(f"GRANT CONNECT ON DATABASE {name} TO {ROLE}")
-    yield name
+def both(database_name: str) -> str:
+    """A database with every context."""
+    return database_name
 
 
 def test_an_allocation_finds_its_project_and_its_members(pg_server: PgServer, both: str) -> None:

@@ -15,14 +15,20 @@ from central.kernel.broker_postgres import PostgresBroker
 from central.kernel.database import Database
 from central.kernel.errors import Unavailable
 from central.kernel.times import utc_now
-from central.processes.provisioning_worker import BetoView, ViewWorker, WorkerMetrics, require_beto
+from central.processes.provisioning_worker import (
+    BetoView,
+    ViewWorker,
+    WorkerMetrics,
+    administer,
+    require_beto,
+)
 from central.processes.refusals import StartRefused
 from central.projects.domain.ids import ProjectId, Scope
 from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES
 from tests.postgres.conftest import PgServer
 from tests.postgres.projects.test_broker import login
-from tests.simulators.beto.beto import QUESTIONS, Beto, Faults
+from tests.simulators.beto.beto import Beto, Faults
 from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking
 from tests.simulators.beto.truth import WALDUR
@@ -108,7 +114,11 @@ def test_an_enrolled_identity_starts_and_another_does_not(
 ) -> None:
     with speaking(Beto(clock=utc_now), broker):
         consume = [("consume", queue.name) for queue in QUEUES]
-        with login(pg_server, name, *consume, ("ask", QUESTIONS)) as views:
+        with login(pg_server, name) as views:
+            with pytest.raises(StartRefused):
+                require_beto(views)
+            for _ in range(2):
+                administer(broker, views.identity)
             require_beto(views)
             with working(BetoView(owner, views, LIMITS)):
                 view = BetoView(owner, views, LIMITS)
