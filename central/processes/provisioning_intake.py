@@ -1,5 +1,6 @@
 """The Site intake: the one process that writes what Sites report (P11, P37)."""
 
+import gc
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,6 +54,16 @@ class Intake:
     clock: Clock = utc_now
 
 
+def collect_seldom() -> None:
+    """Garbage is looked for after 100,000 new objects, and never among what a worker began with.
+
+    A report makes tens of thousands of values that all live until it is answered and form no cycles: looking
+    at them each 700 costs an eighth of its time.
+    """
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
+
+
 def build_app(database: Database, intake: Intake) -> Flask:
     """The application over an opened database."""
     metrics = Metrics(NAME)
@@ -94,7 +105,9 @@ class ProvisioningIntake:
             bindings=ResolveProjects(PostgresReads(database, ViewLimits()), utc_now),
             trusted_proxies=self.settings.trusted_proxies,
         )
-        return Service(app=build_app(database, intake), stopping=_nothing_parked, close=database.close)
+        app = build_app(database, intake)
+        collect_seldom()
+        return Service(app=app, stopping=_nothing_parked, close=database.close)
 
 
 def run(settings: Settings) -> int:

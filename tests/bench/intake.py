@@ -30,7 +30,14 @@ from central.kernel.embedded_postgres import EmbeddedPostgres
 from central.kernel.migrations import migrate, set_role_password
 from central.kernel.observability import configure_logging
 from central.kernel.serving import Service, ServingOptions, serve
-from central.processes.provisioning_intake import CONNECTIONS, THREADS, WORKERS, Intake, build_app
+from central.processes.provisioning_intake import (
+    CONNECTIONS,
+    THREADS,
+    WORKERS,
+    Intake,
+    build_app,
+    collect_seldom,
+)
 from central.processes.schema import CONTEXTS
 from central.provisioning.domain.ids import WaldurInstance
 from central.provisioning.domain.observation import Site
@@ -94,6 +101,7 @@ def _serve(url: str, port: int) -> None:
             database = Database(DatabaseOptions(url, pool_size=CONNECTIONS))
             database.open()
             app = build_app(database, Intake(KEYS, INSTANCE, KnownProjects()))  # type: ignore[arg-type]
+            collect_seldom()
             return Service(app=app, stopping=lambda: None, close=database.close)
 
         serve(build, ServingOptions("127.0.0.1", port, threads=THREADS, workers=WORKERS))
