@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tests.simulators.site_api.server import TOKEN, SiteApi
 from tests.site.slapd import IDENTITY, PEOPLE, PROBE, Slapd
 
 ROOT = Path(__file__).parents[2]
+NEVER = 60.0  # the bound of a failure, not of an answer
 
 
 class AgentProcess:
@@ -79,7 +81,7 @@ class AgentProcess:
             command, env=self.environment(**more), capture_output=True, text=True, timeout=60, check=False
         )
 
-    def wait_until(self, holds: Callable[[], Any], what: str = "", seconds: float = 20) -> Any:
+    def wait_until(self, holds: Callable[[], Any], what: str = "", seconds: float = NEVER) -> Any:
         """Until `holds()` is true; its value."""
         deadline = time.monotonic() + seconds
         while True:
@@ -89,10 +91,10 @@ class AgentProcess:
             assert time.monotonic() < deadline, f"{what or 'it'} did not come true\n{self.log()[-3000:]}"
             time.sleep(0.02)
 
-    def wait_ready(self, seconds: float = 20) -> None:
+    def wait_ready(self, seconds: float = NEVER) -> None:
         self.wait_until(lambda: (self.status() or {}).get("state") == "ready", "ready", seconds)
 
-    def outcome(self, key_id: str, *wanted: str | None, seconds: float = 20) -> None:
+    def outcome(self, key_id: str, *wanted: str | None, seconds: float = NEVER) -> None:
         """Waits until central has this outcome and code of the key."""
         expected = (wanted[0], wanted[1] if len(wanted) > 1 else None)
         self.wait_until(
@@ -118,10 +120,18 @@ class AgentProcess:
         """All lines told to the service manager so far."""
         return list(self.told)
 
+    def all_notices(self) -> list[str]:
+        """The same, when nothing told so far is on its way any more: a datagram of our own came after it."""
+        mark = f"MARK={uuid4()}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as own:
+            own.sendto(mark.encode(), str(self.slapd.folder / "notify"))
+        self.wait_until(lambda: mark in self.told, "our own mark")
+        return self.notices()
+
     def log(self) -> str:
         return self.log_path.read_text() if self.log_path.exists() else ""
 
-    def stop(self, seconds: float = 10) -> int:
+    def stop(self, seconds: float = NEVER) -> int:
         """SIGTERM; its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
@@ -130,7 +140,7 @@ class AgentProcess:
     def dead(self) -> bool:
         return self.process is not None and self.process.poll() is not None
 
-    def wait_dead(self, seconds: float = 20) -> int:
+    def wait_dead(self, seconds: float = NEVER) -> int:
         assert self.process is not None
         return self.process.wait(seconds)
 
@@ -138,7 +148,7 @@ class AgentProcess:
         """SIGKILL, if it still runs."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(NEVER)
 
     def kill(self) -> None:
         """The end of a test."""

@@ -1,8 +1,8 @@
 """The agent as the console script composes it, but with limits of the test's choice and death at a named
 checkpoint.
 
-`DRIVE` in the environment: `{"die_at": name, "times": n, "hang_at": name, "limits": {…}}`. Death is SIGKILL
-of itself: nothing is flushed, closed or undone.
+`DRIVE` in the environment: `{"die_at": name, "times": n, "hang_at": name, "hangs": file made then,
+"limits": {…}}`. Death is SIGKILL of itself: nothing is flushed, closed or undone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.stop import Stop
@@ -26,6 +27,7 @@ def main() -> int:
 
     def checkpoint(name: str) -> None:
         if name == drive.get("hang_at"):
+            Path(drive["hangs"]).touch()
             time.sleep(3600)
         if name != drive.get("die_at"):
             return

@@ -55,7 +55,7 @@ class Slapd:
                 stdout=log,
                 stderr=log,
             )
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while not _answers(self.socket):
             assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
             assert time.monotonic() < deadline, "slapd does not answer"
@@ -65,7 +65,7 @@ class Slapd:
         if self.process is not None:
             self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
-            self.process.wait(10)
+            self.process.wait(60)
             self.process = None
 
     @contextmanager

@@ -76,11 +76,9 @@ def test_unavailable_is_neither_value_nor_absence(
 ) -> None:
     # An idle connection that is dropped is tried once more, so both tries fail here.
     site_api.server.faults.plan("changes", fault, fault)
-    started = time.monotonic()
     with pytest.raises(SiteApiUnavailableError) as caught:
         keys.read(after=0, wait=0, limit=10)
-    assert caught.value.code == code
-    assert time.monotonic() - started < 5
+    assert caught.value.code == code, "each has its own limit's code"
     assert caught.value.retry_after == (7 if fault == "retry:7" else 0)
     site_api.server.faults.planned.clear()
     assert keys.read(after=0, wait=0, limit=10).changes == ()
@@ -212,10 +210,10 @@ def test_each_fault_in_turn_and_every_key_once(agent: AgentProcess) -> None:
     key = api.history.present(K1, agent.slapd.target("alice"))
     agent.start(module="tests.site.driven_agent", DRIVE=QUICK)
     agent.wait_until(
-        lambda: "report_received" in agent.log() and not api.server.faults.planned, "the end of faults", 40
+        lambda: "report_received" in agent.log() and not api.server.faults.planned, "the end of faults"
     )
     agent.outcome(key, "applied")
-    agent.wait_ready(30)
+    agent.wait_ready()
     assert agent.slapd.values("alice") == [K1.encode()]
 
 
@@ -235,13 +233,12 @@ def test_central_restarts_under_a_parked_poll(agent: AgentProcess) -> None:
 @pytest.mark.slapd
 def test_retry_after_is_obeyed(agent: AgentProcess) -> None:
     api = agent.site_api
-    api.server.faults.plan("changes", "retry:2")
+    api.server.faults.plan("changes", "retry:600")
     agent.start(module="tests.site.driven_agent", DRIVE=QUICK)
     agent.wait_until(lambda: (agent.status() or {}).get("lastErrors", {}).get("site_api"), "the refusal")
     before = len(api.server.requests)
-    time.sleep(1.2)
-    assert len(api.server.requests) == before
-    agent.wait_ready()
+    time.sleep(1)
+    assert len(api.server.requests) == before, "by its own back-off it had asked three times"
 
 
 @pytest.mark.slapd
@@ -252,14 +249,13 @@ def test_unknown_and_stale_receipts_do_not_spin(agent: AgentProcess) -> None:
     api = agent.site_api
     key = api.history.present(K1, agent.slapd.target("alice"))
     change = api.history.changes[key]["changeId"]
-    ahead = datetime.now(UTC) + timedelta(seconds=3)
-    api.history.results[change] = (
-        ahead,
-        {"changeId": change, "keyId": key, "outcome": "pending", "code": "x"},
-    )
+    known = {"changeId": change, "keyId": key, "outcome": "pending", "code": "x"}
+    api.history.results[change] = (datetime.now(UTC) + timedelta(hours=1), known)
     agent.start(module="tests.site.driven_agent", DRIVE=QUICK)
+    agent.wait_until(lambda: len(api.history.reports) >= 2, "reported again")
+    api.history.results[change] = (datetime.now(UTC) - timedelta(hours=1), known)
     agent.outcome(key, "applied")
-    assert 2 <= len(api.history.reports) <= 60
+    assert len(api.history.reports) <= 60
     api.history.known.clear()
     other = api.history.present(K1, agent.slapd.target("bob"))
     api.history.known.clear()
