@@ -14,7 +14,7 @@ from central.kernel.queries import Query
 from central.projects.application.synchronise import Pass
 from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.view import Phase
-from tests.postgres.projects.conftest import View
+from tests.postgres.projects.conftest import LIMITS, View
 from tests.simulators.beto.beto import Faults
 from tests.simulators.beto.truth import WALDUR
 
@@ -252,6 +252,28 @@ def test_a_beto_that_went_back_is_refused_until_an_operator_says_it_was_restored
         view.resolve.resolve(WALDUR, [REF])
     assert view.synchronise(Scope.PROJECTS).outcome is Pass.REPAIRED
     assert view.resolve.resolve(WALDUR, [REF]) == {REF: None}
+
+
+def test_a_repair_is_not_made_from_a_replica_that_lags(view: View) -> None:
+    """Beto answers the comparisons, then an older copy of it answers the repair."""
+    truth = view.beto.truth
+    truth.new_project(REF)
+    view.load()
+    truth.new_project()
+    answers: list[int] = []
+
+    def lag(answer: dict[str, Any]) -> dict[str, Any]:
+        answers.append(answer["position"])
+        return answer if len(answers) <= LIMITS.settle_attempts else answer | {"position": 0}
+
+    view.beto.faults = Faults(corrupt=lag)
+    assert view.synchronise(Scope.PROJECTS).outcome is Pass.WENT_BACK
+    state = view.store.state(Scope.PROJECTS)
+    assert (state.phase, state.held(view.now())) == (Phase.REPAIRING, False)
+    with pytest.raises(Unavailable, match="Beto's position is 0; 1 has matched before"):
+        view.resolve.resolve(WALDUR, [REF])
+    view.beto.faults = Faults()
+    assert view.synchronise(Scope.PROJECTS).outcome is Pass.REPAIRED
 
 
 def test_two_contents_of_one_revision_are_a_divergence(view: View) -> None:

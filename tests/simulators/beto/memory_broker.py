@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from central.kernel.broker import Act, BackOff, DeadLetter, Delivery, Message, QueueSpec
+from central.kernel.broker import Act, BackOff, DeadLetter, Delivery, Message, QueueSpec, Subscription
 from central.kernel.errors import Unavailable
 
 
@@ -74,7 +74,7 @@ class MemoryBroker:
         self._changed.notify_all()
 
     @contextmanager
-    def subscribe(self, queue: str) -> Iterator[_MemorySubscription]:
+    def subscribe(self, queue: str) -> Iterator[Subscription]:
         if queue not in self._queues:
             raise Unavailable("unavailable", f"the queue {queue} does not exist")
         yield _MemorySubscription(self, queue)
