@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
-from tests.bench import site
+from tests.bench import intake, provisioning, site
 from tests.bench.measure import Result, holds, table, write
 from tests.bench.targets import TARGETS
 
 REPORT = Path(__file__).parents[2] / "build" / "bench.json"
 ON_HOST = {measure.__name__: measure for measure in site.MEASURES}
+ON_INTAKE = {measure.__name__: measure for measure in provisioning.MEASURES}
 
 
 @click.command()
@@ -32,6 +33,12 @@ def main(keys: tuple[str, ...]) -> None:
             for key in (key for key in ON_HOST if key in wanted):
                 click.echo(f"{key} ...", err=True)
                 results[key] = ON_HOST[key](installed)
+    if any(key in ON_INTAKE for key in wanted):
+        click.echo("a served intake ...", err=True)
+        with intake.running() as served:
+            for key in (key for key in ON_INTAKE if key in wanted):
+                click.echo(f"{key} ...", err=True)
+                results[key] = ON_INTAKE[key](served)
     write(REPORT, results, TARGETS)
     click.echo(table(results, TARGETS))
     sys.exit(0 if all(holds(TARGETS[key], result.ratio) for key, result in results.items()) else 3)
