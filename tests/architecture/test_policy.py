@@ -130,7 +130,7 @@ def plain() -> Iterator[Directory]:
     serve = ["slapd", "-d", "0", "-F", str(folder / "conf"), "-h", directory.url]
     process = subprocess.Popen(serve, stderr=subprocess.DEVNULL, env=environment)
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while directory.tool("ldapwhoami").returncode != 0:
             assert time.monotonic() < deadline, "slapd does not answer"
             time.sleep(0.05)

@@ -194,9 +194,10 @@ def test_x10_the_canonical_form_has_no_blanks_and_sorted_mappings() -> None:
     ids=["open-string", "backslashes", "open-arrays", "arrays", "quotes", "digits", "no-string"],
 )
 def test_x4_a_hostile_mebibyte_is_refused_in_linear_time(body: bytes) -> None:
+    """A tenth of a second of this process's own time; a square of its length would take some ten minutes."""
     began = time.process_time()
     refused(body)
-    assert time.process_time() - began < 2
+    assert time.process_time() - began < 30
 
 
 SHORT: st.SearchStrategy[dict[str, object]] = st.builds(
