@@ -2,8 +2,8 @@
 
 1. The pool opens after fork, in the process that uses it (F10).
 2. 40001 and 40P01 run the whole transaction again (F01).
-3. A connection found dead before COMMIT is replaced and the work runs once more (F04).
-4. A server that refuses writes (25006) loses its connections; the work runs once more on new ones (F03).
+3. A connection found dead before COMMIT is replaced and the work runs again, ``replacements`` times (F04).
+4. A server that refuses writes (25006) loses its connections; the work runs again on new ones (F03).
 5. A connection lost *during* COMMIT is an unknown outcome, retried only for repeatable work (X7).
 6. Nothing here sets session state, so a transaction pooler may stand between (F05, O4); timeouts are set on
    the roles by the migrations.
@@ -49,6 +49,7 @@ class DatabaseOptions:
     reconnect_seconds: float = 5.0
     prepare_threshold: int | None = 1
     attempts: int = 6
+    replacements: int = 2  # the first may be one whose connecting had begun before the others died
 
 
 class Transaction:
@@ -184,7 +185,7 @@ class Database:
         promises that running it again after an unknown commit is harmless: a read, or a command with a
         receipt.
         """
-        replaced = False
+        replaced = 0
         for attempt in range(1, self.options.attempts + 1):
             try:
                 with self.transaction() as tx:
@@ -194,9 +195,10 @@ class Database:
                     raise
                 self._sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, no secret
             except (ConnectionDied, ServerReadOnly, OutcomeUnknown) as error:
-                if replaced or (isinstance(error, OutcomeUnknown) and not repeatable):
+                unknown = isinstance(error, OutcomeUnknown) and not repeatable
+                if unknown or replaced == self.options.replacements:
                     raise
-                replaced = True
+                replaced += 1
                 self._pool.drain()
         raise AssertionError("the loop returns or raises")
 

@@ -9,7 +9,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,10 +18,10 @@ from uuid import uuid4
 import pytest
 import urllib3
 
+from tests.postgres.kernel.waiting import until
 from tests.postgres.ssh_access.conftest import add_body, free_port
 
 ROOT = Path(__file__).parents[3]
-UP_SECONDS = 60
 
 
 class Dev:
@@ -41,17 +40,22 @@ class Dev:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        deadline = time.monotonic() + UP_SECONDS
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise AssertionError(self.process.communicate()[0])
-            with suppress(FileNotFoundError):
-                document: dict[str, Any] = json.loads((self.state / "dev.json").read_text())
-                if document["pids"]["dev"] == self.process.pid:
-                    self.pids = list(document["pids"].values())
-                    return document
-            time.sleep(0.1)
-        raise AssertionError("not up in time")
+        return self.up()
+
+    def up(self) -> dict[str, Any]:
+        """Its document, once it is the running process's own."""
+        until(self.is_up)
+        document: dict[str, Any] = json.loads((self.state / "dev.json").read_text())
+        self.pids = list(document["pids"].values())
+        return document
+
+    def is_up(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.process.communicate()[0]
+        with suppress(FileNotFoundError):
+            document = json.loads((self.state / "dev.json").read_text())
+            return bool(document["pids"]["dev"] == self.process.pid)
+        return False
 
     def end(self, number: signal.Signals) -> int:
         assert self.process is not None
@@ -137,10 +141,7 @@ def test_up_down_and_up_again_with_its_data(dev: Dev) -> None:
 def test_a_killed_stack_leaves_nothing_that_stops_the_next(dev: Dev) -> None:
     dev.start()
     dev.end(signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while len(dev.left()) > 1 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert len(dev.left()) == 1  # PostgreSQL, which the next start stops before its own
+    until(lambda: len(dev.left()) <= 1)  # PostgreSQL may still be ending: the next start sees to it first
     old = dev.left()
     dev.start()
     assert not any(running(pid) for pid in old)
@@ -219,12 +220,7 @@ def test_without_root(dev: Dev) -> None:
         text=True,
     )
     dev.process = process
-    deadline = time.monotonic() + UP_SECONDS
-    while not (dev.state / "dev.json").exists() and time.monotonic() < deadline:
-        assert process.poll() is None, process.communicate()[0]
-        time.sleep(0.1)
-    document = json.loads((dev.state / "dev.json").read_text())
-    dev.pids = list(document["pids"].values())
+    document = dev.up()
     assert urllib3.request("GET", f"{document['memberApi']['url']}/readyz").status == 200
     assert dev.end(signal.SIGTERM) == 0
     assert dev.left() == []
