@@ -285,10 +285,12 @@ def test_S10_idle_memory_is_at_most_four_times_pythons(agent: AgentProcess) -> N
         agent.outcome(key, "applied")
     agent.wait_ready()
     assert agent.process is not None
-    bare = subprocess.Popen([sys.executable, "-I", "-c", "input()"], stdin=subprocess.PIPE)
-    time.sleep(0.5)
-    ratio = resident(agent.process.pid) / resident(bare.pid)
-    bare.communicate(b"\n")
+    idle = [sys.executable, "-I", "-c", "print(flush=True); input()"]
+    with subprocess.Popen(idle, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as bare:
+        assert bare.stdout is not None
+        bare.stdout.readline()
+        ratio = resident(agent.process.pid) / resident(bare.pid)
+        bare.communicate(b"\n")
     assert ratio <= 4, f"{ratio:.2f}"
 
 
