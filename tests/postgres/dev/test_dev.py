@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -85,8 +85,8 @@ def running(pid: int) -> bool:
     return False
 
 
-@pytest.fixture
-def dev() -> Iterator[Dev]:
+@contextmanager
+def fresh() -> Iterator[Dev]:
     folder = Path(tempfile.mkdtemp(prefix="pharos-dev-", dir="/tmp"))
     folder.chmod(0o711)
     stack = Dev(folder / "state")
@@ -98,6 +98,20 @@ def dev() -> Iterator[Dev]:
         for pid in stack.left():
             os.kill(pid, signal.SIGINT)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def dev() -> Iterator[Dev]:
+    with fresh() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="module")
+def up() -> Iterator[Dev]:
+    """A running one, for tests that leave it as it was."""
+    with fresh() as stack:
+        stack.start()
+        yield stack
 
 
 def member(document: dict[str, Any], token: str, method: str, body: Any = None) -> tuple[int, Any]:
@@ -158,10 +172,9 @@ def test_a_part_that_dies_ends_the_stack_with_its_reason(dev: Dev) -> None:
     assert dev.left() == []
 
 
-def test_one_stack_a_folder(dev: Dev) -> None:
-    dev.start()
+def test_one_stack_a_folder(up: Dev) -> None:
     second = subprocess.run(
-        [sys.executable, "-m", "central.cli", "dev", "--state", str(dev.state)],
+        [sys.executable, "-m", "central.cli", "dev", "--state", str(up.state)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -169,7 +182,7 @@ def test_one_stack_a_folder(dev: Dev) -> None:
     )
     assert second.returncode == 3
     assert "already" in second.stderr
-    assert dev.left() == dev.pids
+    assert up.left() == up.pids
 
 
 def test_over_tls_with_its_own_ca(dev: Dev) -> None:
@@ -240,7 +253,7 @@ def readable_by_nobody(*paths: Path) -> bool:
     )
 
 
-def test_a_token_file_is_private_and_helpers_need_a_running_stack(dev: Dev) -> None:
+def test_helpers_need_a_running_stack(dev: Dev) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "central.cli", "dev", "token", "--state", str(dev.state), "--member", "alice"],
         cwd=ROOT,
@@ -250,7 +263,9 @@ def test_a_token_file_is_private_and_helpers_need_a_running_stack(dev: Dev) -> N
     )
     assert done.returncode == 3
     assert "no stack runs" in done.stderr
-    dev.start()
-    output = dev.state / f"token-{secrets.token_hex(4)}"
-    assert dev.helper("token", "--member", "alice", "--output", str(output)) == ""
+
+
+def test_a_token_file_is_private(up: Dev) -> None:
+    output = up.state / f"token-{secrets.token_hex(4)}"
+    assert up.helper("token", "--member", "alice", "--output", str(output)) == ""
     assert output.stat().st_mode & 0o777 == 0o600
