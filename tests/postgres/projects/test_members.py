@@ -193,7 +193,15 @@ def test_usernames(member: View, app: Flask) -> None:
     assert get(app, "U2") == UNKNOWN
 
 
-STANDS = [(200, "active"), (200, "retired"), UNKNOWN]
+def test_one_binding_at_two_parties_is_a_conflict_under_either_name(member: View, app: Flask) -> None:
+    truth = member.beto.truth
+    other, _ = truth.new_party(site="slurm", username="u8")
+    truth.parties[other]["providerBindings"][0]["bindingId"] = BINDING
+    told(member, truth.bind_site(other, "slurm", "u9"))
+    assert get(app, "u1") == get(app, "u8") == UNAVAILABLE
+    told(member, truth.retire_binding(other, 0))
+    assert get(app, "u1") == get(app, "u8") == UNAVAILABLE
+    assert get(app, "u9") == UNKNOWN
 
 
 @pytest.mark.parametrize("who", ["member", "left", "never"])
