@@ -56,7 +56,7 @@ bench: setup ## ratios against limits measured in the same run (ONLY=key for one
 	$(PY) -m tests.bench $(if $(ONLY),--only $(ONLY))
 
 soak: setup lab-reclaim ## the long suites whole; their counts go into the release notes
-	$(PY) -m pytest -q -m slow tests --soak $(ARGS)
+	$(PY) -m pytest -q -m soak tests --soak --durations=0 $(ARGS)
 
 lab: setup ## build the lab host's tree, once
 	@$(PY) -m tests.lab build

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.installer.fixtures import make_rig
 from tests.installer.rig import UNIT, Rig
 from tests.installer.systemctl import Behaviour
+from tests.long import examples
 
 KILLED = -signal.SIGKILL
 POINTS = (
@@ -108,8 +109,11 @@ def test_x8_checkpoints_are_refused_outside_a_laboratory(rig: Rig) -> None:
     assert result.code == 2 and "checkpoint_refused" in result.stderr
 
 
+@pytest.mark.soak
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.data())
 def test_any_checkpoint_and_any_reruns_leave_the_prior_or_the_new_state(
     data: st.DataObject, memory_path: Path, evidence_keys: Path

@@ -11,6 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from central.kernel.database import Database
 from central.kernel.queries import Query
 from central.projects.entrypoints.events import QUEUES
+from tests.long import examples
 from tests.postgres.projects.conftest import View
 from tests.postgres.projects.machine import Life
 from tests.simulators.beto.beto import Beto, Clock
@@ -28,6 +29,7 @@ _FORGET = Query(
 )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("same", [True, False], ids=["the same lives", "other lives"])
 def test_after_every_fault_a_repair_makes_the_view_betos_truth(
     owner: Database, admin: Database, same: bool
@@ -54,7 +56,7 @@ def test_after_every_fault_a_repair_makes_the_view_betos_truth(
     run_state_machine_as_test(
         Here,
         settings=settings(
-            max_examples=30 if same else 15,
+            max_examples=examples(30 if same else 15),
             derandomize=same,
             database=None,
             stateful_step_count=40,

@@ -31,6 +31,7 @@ from central.kernel.errors import Unavailable
 from central.kernel.migrations import migrate
 from central.processes.provisioning_intake import Intake, build_app
 from central.provisioning.domain.observation import ProviderProjectRef, Site
+from tests import long
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, Agent, Clock, Projects
 from tests.unit.central.provisioning.machine import (
     NOW,
@@ -207,13 +208,15 @@ def driver(app: Flask, projects: Projects, pg_server: Any, name: str) -> Iterato
     opened.close()
 
 
+@pytest.mark.soak
 def test_intake_stands_as_the_model_says(driver: HttpDriver) -> None:
-    print(f"rows left: {run(driver, 25)}")
+    print(f"rows left: {run(driver, long.examples(25))}")
 
 
+@pytest.mark.soak
 def test_two_reporters_at_once(driver: HttpDriver) -> None:
     chosen = settings(
-        max_examples=20,
+        max_examples=long.examples(20),
         stateful_step_count=12,
         deadline=None,
         database=None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.long import examples
 from tests.unit.central.provisioning.machine import AllocationMachine, Driver
 from tests.unit.central.provisioning.memory import MemoryDriver
 
@@ -15,7 +17,10 @@ class MemoryMachine(AllocationMachine):
         return MemoryDriver()
 
 
-TestDecision = MemoryMachine.TestCase
+TestDecision = pytest.mark.soak(MemoryMachine.TestCase)
 TestDecision.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(60),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
