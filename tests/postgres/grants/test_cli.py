@@ -1,7 +1,6 @@
 """`pharos-central grants`, `explain`, `check`, `migrate` as typed (E3, O1, X5, X6)."""
 
 import json
-import os
 import stat
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 from central.kernel.database import Database, DatabaseOptions
 from tests.contract.member_keys_suite import Accounts, command
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.environment import without_ours
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -32,7 +32,7 @@ def run(pg_server: PgServer, database_name: str, tmp_path: Path) -> Run:
         return subprocess.run(
             [sys.executable, "-m", "central.cli", *arguments],
             cwd=ROOT,
-            env={**os.environ, **given},
+            env={**without_ours(), **given},
             capture_output=True,
             text=True,
             timeout=60,

@@ -1,7 +1,6 @@
 """Both APIs as real processes over a database of the module's own, with a real development issuer."""
 
 import json
-import os
 import secrets
 import socket
 import subprocess
@@ -25,6 +24,7 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.times import utc_now
 from tests.contract.member_keys_suite import ed25519
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.environment import without_ours
 
 ROOT = Path(__file__).parents[3]
 SITES = ("slurm", "k8s")
@@ -143,13 +143,13 @@ class Launcher:
             process = subprocess.Popen(
                 [sys.executable, *arguments],
                 cwd=ROOT,
-                env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+                env={**without_ours(), "PYTHONPATH": str(ROOT), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
         self.processes[name] = process
-        self.stack.callback(_stop, process)
+        self.stack.callback(self._stop_all)
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             assert process.poll() is None, self.logs[name].read_text()
@@ -160,15 +160,16 @@ class Launcher:
                 time.sleep(0.05)
         raise AssertionError(f"{name} is not ready: {self.logs[name].read_text()}")
 
-
-def _stop(process: "subprocess.Popen[bytes]") -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    def _stop_all(self) -> None:
+        """All are told before any is waited for."""
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 @pytest.fixture(scope="module")
