@@ -14,6 +14,7 @@ whole.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -165,6 +166,12 @@ SETTINGS: tuple[Setting, ...] = (
         parse_sites, _SERVERS, required=True,
     ),
     Setting(
+        "PHAROS_KUBERNETES_SITES", "names, comma-separated",
+        "Those of PHAROS_SITES that are Kubernetes and name accounts `member-<Party>`; any other gives them "
+        "POSIX login names (P22).",
+        parse_sites, _INTAKE,
+    ),
+    Setting(
         "PHAROS_SITE_API_POLLERS", "1 … 64",
         "Long polls a Site may park at once; the Site API has Sites × pollers + 16 threads (X13).",
         whole_number(1, 64), frozenset({"site_api"}), "4",
@@ -182,6 +189,11 @@ SETTINGS: tuple[Setting, ...] = (
         "RESOURCE_PROVISIONING_WALDUR_INSTANCE", "text",
         "The Waldur installation, named exactly as Beto's events name it; an intake key needs it (P11).",
         parse_text, _INTAKE,
+    ),
+    Setting(
+        "RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS", "1 … 86400",
+        "From this age on, what a Site confirmed of its accounts is stale; the same in every process (P25).",
+        whole_number(1, 86400), _SERVERS, "900",
     ),
     Setting(
         "RESOURCE_PROVISIONING_<SITE>_INTAKE_KEY", "one key, or two with a comma",
@@ -212,7 +224,9 @@ class Settings:
     trusted_proxies: tuple[str, ...]
     oidc: Oidc | None
     sites: tuple[str, ...]
+    kubernetes_sites: tuple[str, ...]
     pollers: int
+    account_max_age: timedelta
     development_accounts: Path | None
     waldur_instance: str | None
     intake_keys: Mapping[str, tuple[str, ...]] = field(repr=False)
@@ -238,6 +252,8 @@ def load_settings(environment: Mapping[str, str], process: Process) -> Settings:
     if values["PHAROS_ENVIRONMENT"] != "development":
         faults += _production_faults(values)
     keys = {site: values[name] for site in values["PHAROS_SITES"] or () if values[name := _intake_key(site)]}
+    if not set(values["PHAROS_KUBERNETES_SITES"] or ()) <= set(values["PHAROS_SITES"] or ()):
+        faults.append("PHAROS_KUBERNETES_SITES: names a Site that PHAROS_SITES does not")
     if process in _INTAKE:
         faults += _intake_faults(keys, values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"])
     if faults:
@@ -336,7 +352,9 @@ def _assemble(
         trusted_proxies=values["PHAROS_TRUSTED_PROXIES"] or (),
         oidc=Oidc(issuer, values["PHAROS_OIDC_AUDIENCE"], values["PHAROS_OIDC_CA_FILE"]) if issuer else None,
         sites=values["PHAROS_SITES"] or (),
+        kubernetes_sites=values["PHAROS_KUBERNETES_SITES"] or (),
         pollers=values["PHAROS_SITE_API_POLLERS"],
+        account_max_age=timedelta(seconds=values["RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS"]),
         development_accounts=values["PHAROS_DEVELOPMENT_ACCOUNTS"],
         waldur_instance=values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"],
         intake_keys=keys,

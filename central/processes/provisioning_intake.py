@@ -20,13 +20,18 @@ from central.processes.schema import CONTEXTS
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.domain.view import ViewLimits
+from central.provisioning.adapters.postgres_accounts import PostgresAccounts
 from central.provisioning.adapters.postgres_allocations import PostgresAllocations
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
 from central.provisioning.application.ports import ProjectBindings
 from central.provisioning.application.read_allocation import ReadAllocation
+from central.provisioning.application.report_accounts import ReportAccounts
 from central.provisioning.application.report_resources import ReportResources
+from central.provisioning.domain.account import Naming
 from central.provisioning.domain.ids import WaldurInstance
 from central.provisioning.domain.observation import Site
+from central.provisioning.entrypoints.account_reports import AccountReportReader
+from central.provisioning.entrypoints.account_routes import AccountRoutes
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.provisioning.entrypoints.intake_metrics import IntakeMetrics
 from central.provisioning.entrypoints.intake_routes import IntakeRoutes
@@ -45,12 +50,13 @@ _LOG = logging.getLogger("central.provisioning")
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Who may report and what their reports are held against."""
+    """Who may report and what their reports are held against. `kubernetes` Sites name accounts so (P22)."""
 
     keys: Mapping[Site, Sequence[str]]
     instance: WaldurInstance
     bindings: ProjectBindings
     trusted_proxies: tuple[str, ...] = ()
+    kubernetes: tuple[Site, ...] = ()
     clock: Clock = utc_now
 
 
@@ -74,8 +80,9 @@ def build_app(database: Database, intake: Intake) -> Flask:
         limits=HttpLimits(body_bytes=REPORT_BYTES_MAX),
         trusted_proxies=intake.trusted_proxies,
     )
+    keys = IntakeKeys.of(intake.keys)
     routes = IntakeRoutes(
-        keys=IntakeKeys.of(intake.keys),
+        keys=keys,
         reader=ReportReader(intake.instance),
         report_resources=ReportResources(
             PostgresAllocations(database), intake.bindings, intake.instance, _unresolved
@@ -84,7 +91,13 @@ def build_app(database: Database, intake: Intake) -> Flask:
         metrics=IntakeMetrics(metrics.registry),
         clock=intake.clock,
     )
-    for blueprint in routes.blueprints():
+    account_routes = AccountRoutes(
+        keys=keys,
+        reader=AccountReportReader(dict.fromkeys(intake.kubernetes, Naming.KUBERNETES)),
+        report_accounts=ReportAccounts(PostgresAccounts(database)),
+        clock=intake.clock,
+    )
+    for blueprint in (*routes.blueprints(), *account_routes.blueprints()):
         app.register_blueprint(blueprint)
     return app
 
@@ -104,6 +117,7 @@ class ProvisioningIntake:
             instance=WaldurInstance(self.settings.waldur_instance or ""),
             bindings=ResolveProjects(PostgresReads(database, ViewLimits()), utc_now),
             trusted_proxies=self.settings.trusted_proxies,
+            kubernetes=tuple(map(Site, self.settings.kubernetes_sites)),
         )
         app = build_app(database, intake)
         collect_seldom()

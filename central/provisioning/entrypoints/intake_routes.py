@@ -56,7 +56,7 @@ class IntakeRoutes:
 
     def reports(self, site: Site) -> Response:
         """Takes a report."""
-        self._open(site)
+        open_site(self.keys, site)
         body = read_json(wire.ReportBody, limits=LIMITS, body_bytes=wire.REPORT_BYTES_MAX)
         now = self.clock()
         report = self.reader.read(body, site)
@@ -82,15 +82,16 @@ class IntakeRoutes:
 
     def allocation(self, site: Site, allocation: str) -> Response:
         """Answers one allocation of the Site."""
-        self._open(site)
+        open_site(self.keys, site)
         canonical = canonical_uuid(allocation)
         saved = self.read_allocation(site, AllocationId(UUID(canonical))) if canonical else None
         if saved is None:
             raise Problem(NOT_FOUND, "no such allocation at this Site")
         return answer(wire.allocation_body(saved))
 
-    def _open(self, site: Site) -> None:
-        """Credential, schema range and query, in the wire's order."""
-        self.keys.check(site, bearer_token())
-        check_schema(request.headers.get("Pharos-Schema"))
-        read_query()
+
+def open_site(keys: IntakeKeys, site: Site) -> None:
+    """Credential, schema range and query, in the wire's order."""
+    keys.check(site, bearer_token())
+    check_schema(request.headers.get("Pharos-Schema"))
+    read_query()
