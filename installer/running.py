@@ -33,7 +33,7 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
     except Refusal as refusal:
         return _refused(host, refusal)
     except OSError as error:
-        return _refused(host, _storage(error))
+        return _refused(host, _storage(host, error))
     except InterruptedRunError as interrupted:
         host.report.say("result", f"ended by {interrupted}", ok=False, exitCode=interrupted.exit_code)
         return interrupted.exit_code
@@ -62,17 +62,28 @@ def _site(host: Host, ports: Ports, options: RunOptions, phase: str) -> tuple[Ho
         return host, None
 
 
-def _storage(error: OSError) -> Refusal:
+def _storage(host: Host, error: OSError) -> Refusal:
     """An operation on the host's files failed outside of any step; a step's own failure was restored and
     told as such.
     """
+    found = f"{error.filename or 'a file of the installer'}: {error.strerror or error}"
     return Refusal(
         "host_io_failed",
-        found=f"{error.filename or 'a file of the installer'}: {error.strerror or error}",
+        found=f"{found}; a switch is not finished, its journal is kept" if _unfinished(host) else found,
         wanted="to read and write the installer's own files",
-        remedy="Free space or mend the mount, then run the phase again; nothing was switched.",
+        remedy="Free space or mend the mount. Where a switch is not finished run `pharos-installer recover`"
+        " next, else the phase again.",
         exit_code=INSTALL_FAILED,
     )
+
+
+def _unfinished(host: Host) -> bool:
+    """Whether an operation is open, or may be: a journal that cannot be read counts as open (X1)."""
+    try:
+        journal = host.journal.read()
+    except Refusal:
+        return True
+    return journal is not None and not journal.closed
 
 
 def _refused(host: Host, refusal: Refusal) -> int:

@@ -23,19 +23,28 @@ LOCK: Final = Path("/var/lib/pharos-installer/lock")
 def hold(path: Path = LOCK, *, verb: str) -> Iterator[int]:
     """The lock for the block; yields its descriptor (close-on-exec). The folder is made 0700.
 
-    Raises Refusal ``locked`` (exit 5, naming the holders), ``lock_unusable``, ``host_not_root``.
+    Raises Refusal ``locked`` (exit 5, naming the holders), ``lock_unusable``, ``host_not_root``,
+    ``storage_failed``.
     """
     descriptor = _open(path)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise refusal("locked", found=_holders(descriptor, path), wanted="no other installer") from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {verb}\n".encode(), 0)
+        _lock(descriptor, path)
+        # The kernel's lock is what counts: a full disk takes no note, and must not stop a recovery.
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {verb}\n".encode(), 0)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise refusal("locked", found=_holders(descriptor, path), wanted="no other installer") from error
+    except OSError as error:
+        raise refusal("storage_failed", found=f"{path}: {error.strerror}", wanted="the lock") from error
 
 
 def _open(path: Path) -> int:
