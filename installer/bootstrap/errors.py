@@ -115,7 +115,10 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
         ),
         "locked": Code(LOCKED, "another installer holds the lock", "Wait for it, then run again."),
         "lock_unusable": Code(
-            PREFLIGHT_REFUSED, "the lock is no regular file of root", "Look at it and remove it."
+            PREFLIGHT_REFUSED,
+            "the lock is no regular file of root in a folder of root",
+            "Another hand made or changed it. Find out whose; while no installer runs, move the lock away or"
+            " give the folder back to root after looking at what lies in it.",
         ),
         "storage_failed": Code(
             INSTALL_FAILED, "the file system refused a write", "Free space or mend the mount."

@@ -60,10 +60,27 @@ def _open(path: Path) -> int:
                 "lock_unusable", found=f"{path}: {error.strerror}", wanted="a regular file"
             ) from error
         raise refusal("storage_failed", found=f"{path}: {error.strerror}", wanted="the lock") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    try:
+        _judge(path, os.fstat(descriptor))
+    except BaseException:
         os.close(descriptor)
-        raise refusal("lock_unusable", found=f"{path} is no regular file", wanted="a regular file")
+        raise
     return descriptor
+
+
+def _judge(path: Path, facts: os.stat_result) -> None:
+    """Raise ``lock_unusable`` unless lock and folder are of who runs this, or root, alone: in a folder of
+    others the journal beside the lock could be theirs too.
+    """
+    if not stat.S_ISREG(facts.st_mode):
+        raise refusal("lock_unusable", found=f"{path} is no regular file", wanted="a regular file")
+    for place, seen in ((path.parent, path.parent.stat()), (path, facts)):
+        if seen.st_uid not in {0, os.geteuid()} or seen.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise refusal(
+                "lock_unusable",
+                found=f"{place} belongs to user {seen.st_uid} with mode {stat.S_IMODE(seen.st_mode):04o}",
+                wanted="a folder and a lock of root that nobody else can change",
+            )
 
 
 def _holders(descriptor: int, path: Path) -> str:

@@ -4,6 +4,7 @@ Links are named by their text relative to the component's folder, for instance
 ``../../releases/0.1.0-abc/components/ssh-access``; None is a link proven absent.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,6 +14,8 @@ from installer.domain.refusal import VERIFICATION_FAILED, Refusal
 
 LinkName = Literal["current", "previous"]
 Phase = Literal["activate", "rollback"]
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}", re.ASCII)
+_UNIT = re.compile(r"pharos-[a-z0-9-]{1,62}\.service", re.ASCII)
 LINK_PREFIX = "../../releases/"
 
 
@@ -87,6 +90,35 @@ class Operation:
     phase: Phase
     at: str
     components: tuple[ComponentIntent, ...]
+
+
+def unit_path(unit: str) -> str:
+    """Where a rendered unit stands, as an absolute host path."""
+    return f"/etc/systemd/system/{unit}"
+
+
+def environment_path(component: str) -> str:
+    """Where a component's settings stand, as an absolute host path."""
+    return f"/etc/pharos-hpc/{component}.env"
+
+
+def operation_fault(operation: Operation) -> str | None:
+    """Why ``operation`` is none this installer writes, or None: it may name its components' own unit, files
+    and links alone, so that no way back writes anywhere else.
+    """
+    for intent in operation.components:
+        if _NAME.fullmatch(intent.name) is None or _UNIT.fullmatch(intent.unit) is None:
+            return f"the component {intent.name!a} with the unit {intent.unit!a}"
+        own = {unit_path(intent.unit), environment_path(intent.name)}
+        foreign = sorted({placed.path for placed in intent.prior.files} - own)
+        if foreign:
+            return f"{foreign[0]!a} is no file of {intent.name}"
+        try:
+            linked_release(intent.prior.current, intent.name)
+            linked_release(intent.prior.previous, intent.name)
+        except Refusal as refusal:
+            return refusal.found
+    return None
 
 
 def link_target(release: str, component: str) -> str:

@@ -4,7 +4,8 @@
    before it acts.
 2. A damaged record with others after it is corruption: refused with exit 9, never skipped.
 3. Records are numbered from 0 without a gap; the first is the intent; after a closing record there is none.
-4. A higher schema than ours is refused by its number, the file untouched.
+4. The operation names its components' own files, unit and links alone: recovery writes nowhere else.
+5. A higher schema than ours is refused by its number, the file untouched.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from installer.domain.activation import Operation
+from installer.domain.activation import Operation, operation_fault
 from installer.domain.refusal import UNFINISHED_JOURNAL, Refusal
 from installer.domain.strict_json import StrictJsonError, decode_object
 
@@ -120,9 +121,13 @@ def _convert(document: dict[str, object], index: int) -> JournalRecord:
             exit_code=UNFINISHED_JOURNAL,
         )
     try:
-        return msgspec.convert(document, JournalRecord, strict=True)
+        record = msgspec.convert(document, JournalRecord, strict=True)
     except msgspec.ValidationError as error:
         raise _corrupt(index, str(error)) from error
+    fault = operation_fault(record.operation) if record.operation is not None else None
+    if fault is not None:
+        raise _corrupt(index, fault)
+    return record
 
 
 def _check_order(before: list[JournalRecord], record: JournalRecord, index: int) -> None:

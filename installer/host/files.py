@@ -14,14 +14,17 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from installer.bootstrap.inputs import Trust
 from installer.domain.files import FileText
 from installer.domain.refusal import BUG, VERIFICATION_FAILED, Refusal
 
 _MARK = ".pharos-new-"
 
 
-def read_file(path: Path, *, limit: int) -> FileText | None:
-    """A regular file of at most ``limit`` bytes with its mode; None when proven absent. Raises Refusal."""
+def read_file(path: Path, *, limit: int, trust: Trust | None = None) -> FileText | None:
+    """A regular file of at most ``limit`` bytes with its mode; None when proven absent. Raises Refusal, and
+    ForeignFileError when somebody beside ``trust`` could have changed it.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -32,6 +35,9 @@ def read_file(path: Path, *, limit: int) -> FileText | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise _strange(path, "no regular file")
+        fault = ownership_fault(status, trust) if trust is not None else None
+        if fault is not None:
+            raise ForeignFileError(f"{path} {fault}")
         data = bytearray()
         while len(data) <= limit and (chunk := os.read(descriptor, 65536)):
             data += chunk
@@ -42,6 +48,40 @@ def read_file(path: Path, *, limit: int) -> FileText | None:
     if len(data) > limit:
         raise _strange(path, f"longer than {limit} bytes")
     return FileText.of(bytes(data), stat.S_IMODE(status.st_mode))
+
+
+class ForeignFileError(Exception):
+    """A file of the installer's own that another hand made or could change; the text says how."""
+
+
+def read_own(path: Path, *, limit: int, trust: Trust) -> FileText | None:
+    """A file the installer wrote itself, in a folder and with an owner that nobody else could use to change
+    it; None when proven absent.
+
+    Raises ForeignFileError for the file, Refusal ``memory_untrusted`` for its folder, and as ``read_file``.
+    """
+    try:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise unreadable(path.parent, error) from error
+    try:
+        fault = ownership_fault(os.fstat(folder), trust)
+    finally:
+        os.close(folder)
+    if fault is not None:
+        raise _untrusted(path.parent, fault)
+    return read_file(path, limit=limit, trust=trust)
+
+
+def ownership_fault(facts: os.stat_result, trust: Trust) -> str | None:
+    """Who else could have changed what ``facts`` describe, or None."""
+    if facts.st_uid not in trust.owners:
+        return f"belongs to user {facts.st_uid}"
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"has mode {stat.S_IMODE(facts.st_mode):04o}"
+    return None
 
 
 def write_file(path: Path, file: FileText) -> None:
@@ -166,6 +206,17 @@ def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def _untrusted(folder: Path, fault: str) -> Refusal:
+    return Refusal(
+        "memory_untrusted",
+        found=f"{folder} {fault}",
+        wanted="a folder of root that nobody else can change",
+        remedy="Somebody else could have written what lies there. Compare it with a backup and with"
+        " /opt/pharos-hpc/components before you give the folder back to root (0700).",
+        exit_code=VERIFICATION_FAILED,
+    )
 
 
 def _strange(path: Path, what: str) -> Refusal:

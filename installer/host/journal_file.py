@@ -8,9 +8,10 @@ from pathlib import Path
 from installer.domain.activation import Operation
 from installer.domain.journal import Journal, JournalRecord, Kind, decode_journal, encode_record
 from installer.domain.limits import Limits
+from installer.domain.refusal import UNFINISHED_JOURNAL, Refusal
 from installer.domain.times import format_time
 from installer.host.clock import Clock
-from installer.host.files import make_folder, read_file, sync_folder
+from installer.host.files import ForeignFileError, make_folder, read_own, sync_folder
 from installer.host.paths import HostPaths
 
 
@@ -22,13 +23,17 @@ class JournalFile:
     def __init__(self, paths: HostPaths, clock: Clock, limits: Limits) -> None:
         self._path = paths.journal
         self._history = paths.history
+        self._trust = paths.trust
         self._clock = clock
         self._limits = limits
         self._next = 0
 
     def read(self) -> Journal | None:
         """What the journal says; None when there is none."""
-        file = read_file(self._path, limit=self._limits.journal_size)
+        try:
+            file = read_own(self._path, limit=self._limits.journal_size, trust=self._trust)
+        except ForeignFileError as error:
+            raise _foreign(error) from error
         if file is None:
             return None
         return decode_journal(file.data)
@@ -99,3 +104,14 @@ class JournalFile:
         finally:
             os.close(descriptor)
         self._next += 1
+
+
+def _foreign(error: ForeignFileError) -> Refusal:
+    return Refusal(
+        "journal_untrusted",
+        found=str(error),
+        wanted="a journal of root that nobody else can change",
+        remedy="Nothing of it is done. Look who wrote it, compare the host with `pharos-installer status`,"
+        " then move it aside with `pharos-installer recover --quarantine-journal`.",
+        exit_code=UNFINISHED_JOURNAL,
+    )

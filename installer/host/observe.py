@@ -4,14 +4,13 @@ as absent.
 
 import msgspec
 
-from installer.domain.activation import ComponentState, PlacedFile
+from installer.domain.activation import ComponentState, PlacedFile, environment_path, unit_path
 from installer.domain.health import ReportedStatus
 from installer.domain.refusal import VERIFICATION_FAILED, Refusal
 from installer.domain.state import State
 from installer.domain.strict_json import StrictJsonError, decode_object
 from installer.host.context import Host
 from installer.host.files import read_file, read_link
-from installer.host.paths import environment_path, unit_path
 from installer.host.systemd import ServiceError
 
 

@@ -91,13 +91,3 @@ class HostPaths:
     def component_journal(self, component: str) -> Path:
         """The component's own journal, never written by the installer."""
         return self.at(f"/var/lib/pharos-{component}/journal.sqlite")
-
-
-def unit_path(unit: str) -> str:
-    """Where a rendered unit stands, as an absolute host path."""
-    return f"/etc/systemd/system/{unit}"
-
-
-def environment_path(component: str) -> str:
-    """Where a component's settings stand, as an absolute host path."""
-    return f"/etc/pharos-hpc/{component}.env"

@@ -1,5 +1,6 @@
 """``state.json`` on disk, and what is done when it cannot be read (row 26)."""
 
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from installer.domain.limits import Limits
 from installer.domain.refusal import UNFINISHED_JOURNAL, Refusal
 from installer.domain.state import BrokenStateError, State, decode_state, encode_state
 from installer.domain.times import format_time
-from installer.host.files import make_folder, read_file, read_link, sync_folder, write_file
+from installer.host.files import ForeignFileError, make_folder, read_link, read_own, sync_folder, write_file
 from installer.host.paths import HostPaths
 
 REBUILT = "rebuilt-from-links"
@@ -30,7 +31,7 @@ class StateFile:
         """The state as it stands, changing nothing. A broken one, or links without a state, is Refusal
         ``state_broken``.
         """
-        return self._decode(self._file())
+        return self._decode()
 
     def load(self, now: datetime) -> tuple[State, str]:
         """The state for a phase that holds the lock; a broken or lost one is rebuilt where links and seals
@@ -39,15 +40,14 @@ class StateFile:
         The text says what was done, empty for nothing. Raises Refusal ``state_ambiguous`` (exit 9), file
         kept aside.
         """
-        file = self._file()
         try:
-            return self._decode(file), ""
+            return self._decode(), ""
         except Refusal as refusal:
             if refusal.code != "state_broken":
                 raise
             rebuilt = self._rebuild(now)
             said = f"state.json could not be used ({refusal.found}); rebuilt from links and seals"
-            if file is not None:
+            if os.path.lexists(self._paths.state):
                 said = f"{said}, the old one kept as {self._set_aside().name}"
             self.write(rebuilt)
             return rebuilt, said
@@ -58,9 +58,13 @@ class StateFile:
         write_file(self._paths.state, FileText.of(encode_state(state), 0o600))
 
     def _file(self) -> FileText | None:
-        return read_file(self._paths.state, limit=self._limits.state_size)
+        return read_own(self._paths.state, limit=self._limits.state_size, trust=self._paths.trust)
 
-    def _decode(self, file: FileText | None) -> State:
+    def _decode(self) -> State:
+        try:
+            file = self._file()
+        except ForeignFileError as error:
+            raise _broken(str(error)) from error
         if file is None:
             linked = self._linked_components()
             if linked:

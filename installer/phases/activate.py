@@ -131,6 +131,7 @@ def make_target(
     files = rendered_files(host, site, installed, name)
     unit_file = files[0].file
     current = linked_release(prior.current, name)
+    linked_release(prior.previous, name)
     good = prior.record.release if prior.record is not None else None
     keep = prior.previous if current == installed.id else None
     if good is not None and good != installed.id:

@@ -2,7 +2,13 @@
 was edited.
 """
 
-from installer.domain.activation import ComponentState, PlacedFile, linked_release
+from installer.domain.activation import (
+    ComponentState,
+    PlacedFile,
+    environment_path,
+    linked_release,
+    unit_path,
+)
 from installer.domain.files import FileText
 from installer.domain.profile import Profile
 from installer.domain.refusal import PREFLIGHT_REFUSED, VERIFICATION_FAILED, Refusal
@@ -10,7 +16,7 @@ from installer.domain.settings import environment_file
 from installer.domain.template import TemplateError, render
 from installer.host.context import Host
 from installer.host.files import read_file
-from installer.host.paths import RELEASE_ROOT, environment_path, unit_path
+from installer.host.paths import RELEASE_ROOT
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
 

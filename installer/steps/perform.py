@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
+from installer.domain.activation import unit_path
 from installer.domain.files import FileText
 from installer.domain.health import Health, Sample, judge
 from installer.domain.plan import (
@@ -25,7 +26,6 @@ from installer.host.context import Host
 from installer.host.files import make_folder, remove_file, set_link, write_file
 from installer.host.identities import local_identity
 from installer.host.observe import reported_status
-from installer.host.paths import unit_path
 from installer.host.systemd import ServiceError
 
 
