@@ -9,6 +9,8 @@ class Limits:
 
     input_size: int = 256 * 1024
     """A profile, site configuration or evidence file."""
+    authority_size: int = 1024 * 1024
+    """The certificates of the Site API's authority; a whole system bundle has a quarter of it."""
     credential_size: int = 16 * 1024
     state_size: int = 4 * 1024 * 1024
     journal_size: int = 16 * 1024 * 1024

@@ -4,7 +4,6 @@ no redirect.
 
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -42,13 +41,15 @@ class Unanswered:
 
 
 def ask_grant(
-    url: str, ca_file: Path | None, token: bytes, *, timeout: float, limit: int
+    url: str, authority: bytes | None, token: bytes, *, timeout: float, limit: int
 ) -> Grant | Unanswered:
-    """The grant of ``token`` at the origin ``url``. The token is in no message (X5)."""
+    """The grant of ``token`` at the origin ``url``, which shows a certificate of ``authority`` (PEM; None:
+    one the host trusts). The token is in no message (X5).
+    """
     try:
-        context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-    except OSError as error:
-        return Unanswered(why=f"the authority {ca_file} cannot be used: {error.strerror}", definite=True)
+        context = _context(authority)
+    except (OSError, ValueError) as error:
+        return Unanswered(why=f"the authority's file cannot be used: {_reason(error)}", definite=True)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     headers = {
         "Authorization": f"Bearer {token.decode('ascii')}",
@@ -67,6 +68,19 @@ def ask_grant(
     except (urllib3.exceptions.HTTPError, OSError) as error:
         return Unanswered(why=_reason(error), definite=False)
     return _judge(answer.status, answer.headers.get("Content-Type", ""), body, limit)
+
+
+def _context(authority: bytes | None) -> ssl.SSLContext:
+    """What is trusted. Raises OSError and ValueError for an authority without a certificate, which must
+    never mean "whatever the host trusts".
+    """
+    if authority is None:
+        return ssl.create_default_context()
+    if not authority.strip():
+        raise ValueError("it is empty")
+    # Comments beside the certificates may be in any language; ssl takes ASCII alone.
+    text = authority.decode("latin-1").encode("ascii", "replace").decode("ascii")
+    return ssl.create_default_context(cadata=text)
 
 
 def _judge(status: int, content_type: str, body: bytes, limit: int) -> Grant | Unanswered:

@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from installer.bootstrap.inputs import open_folder, open_input
+from installer.bootstrap.inputs import open_folder, open_input, read_input
 from installer.bootstrap.signature import verify_one
 from installer.domain.evidence import NAMESPACE, Candidate, parse_evidence
 from installer.domain.limits import Limits
@@ -62,6 +62,18 @@ def read_credential(paths: HostPaths, site: Site, component: str, name: str, lim
             exit_code=VERIFICATION_FAILED,
         )
     return data
+
+
+def read_authority(paths: HostPaths, site: Site, limits: Limits) -> bytes | None:
+    """The certificates the Site API is verified against, whole; None when the profile names no file.
+
+    Who can change them can be the Site API, so they are an input like any other. Raises Refusal ``input_*``.
+    """
+    name = site.profile.site_api.ca_file
+    if not name:
+        return None
+    what = "the Site API's authority (site_api.ca_file)"
+    return read_input(paths.at(name), what=what, size_limit=limits.authority_size, trust=paths.trust)
 
 
 def read_evidence(paths: HostPaths, site: Site, folder: Path, limits: Limits) -> list[Candidate]:

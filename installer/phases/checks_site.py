@@ -14,7 +14,7 @@ from installer.host.files import read_file
 from installer.host.identities import local_identity
 from installer.host.ldap_probe import ask_directory, same_identity
 from installer.host.site_api import Grant, Unanswered, ask_grant
-from installer.host.site_inputs import Site, read_credential
+from installer.host.site_inputs import Site, read_authority, read_credential
 
 SCOPES = {"ssh-access": ("ssh-access",)}
 CREDENTIALS = {"ssh-access": ("site-api-token",)}
@@ -50,9 +50,13 @@ def site_api_findings(host: Host, site: Site, component: str) -> list[Finding]:
                 "site-api.tls", f"no usable credential ({refusal.code})", wanted, remedy, subject=component
             )
         ]
+    try:
+        authority = read_authority(host.paths, site, host.limits)
+    except Refusal as refusal:
+        return [failed("site-api.tls", refusal.found, wanted, refusal.remedy, subject=component)]
     answer = ask_grant(
         api.url,
-        host.paths.at(api.ca_file) if api.ca_file else None,
+        authority,
         token,
         timeout=host.limits.probe_seconds,
         limit=host.limits.answer_size,

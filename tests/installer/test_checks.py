@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,8 @@ from installer.domain.checks import CHECKS, NEVER_WAIVABLE
 from installer.host.commands import Completed
 from installer.host.ldap_probe import ProbeAnswer, ProbeStep
 from installer.host.site_api import Unanswered
-from tests.installer.fixtures import SiteAnswers
+from installer.phases import checks_site
+from tests.installer.fixtures import ANSWERS, SiteAnswers
 from tests.installer.rig import IDENTITY, UNIT, Rig
 from tests.installer.test_install import PYTHON, offered
 
@@ -272,3 +274,48 @@ def test_row_11_a_read_only_folder_is_found_before_anything_stops(
         assert result.code == 3 and "disk.writable" in result.stderr and systemd in result.stderr
     assert rig.snapshot() == before
     assert not any(call[:2] == ["systemctl", "stop"] for call in rig.fake.calls[calls:])
+
+
+def _linked(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name("real.crt")))
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+AUTHORITY = "/etc/pharos-hpc/tls/ca.crt"
+UNTRUSTED: dict[str, Callable[[Path], None]] = {
+    "writable": lambda path: path.chmod(0o666),
+    "group": lambda path: path.chmod(0o664),
+    "parent": lambda path: path.parent.chmod(0o777),
+    "link": _linked,
+    "folder": _folder,
+    "absent": Path.unlink,
+    "large": lambda path: path.write_bytes(b"#" * (1024 * 1024 + 1)) and None,
+}
+
+
+@pytest.mark.parametrize("how", UNTRUSTED)
+def test_i18_row_18_an_authority_that_others_could_change_is_not_asked_with(rig: Rig, how: str) -> None:
+    UNTRUSTED[how](rig.write(AUTHORITY, "certificates"))
+    rig.profile(site_api={"url": "https://vm.lab.test:8443", "ca_file": AUTHORITY})
+    assert "ca.crt" in validate(rig, "site-api.tls") or how == "parent"
+    assert rig.link() is None
+
+
+def test_i18_the_very_bytes_that_were_judged_are_the_authority(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.write(AUTHORITY, "certificates")
+    rig.profile(site_api={"url": "https://vm.lab.test:8443", "ca_file": AUTHORITY})
+    seen: list[object] = []
+
+    def ask(_url: str, authority: object, *_more: object, **_limits: object) -> object:
+        seen.append(authority)
+        return ANSWERS.grant
+
+    monkeypatch.setattr(checks_site, "ask_grant", ask)
+    assert rig.run("validate", "--release", rig.release("0.1.0")).code == 0
+    assert seen == [b"certificates"]

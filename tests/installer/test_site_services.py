@@ -88,7 +88,8 @@ def grant_of(site_api: SiteApi) -> Iterator[SiteApi]:
 
 
 def ask_api(api: SiteApi, *, ca: Path | None = None, url: str = "", token: str = TOKEN) -> Grant | Unanswered:
-    return ask_grant(url or api.url, ca or api.ca_file, token.encode(), timeout=5, limit=65536)
+    authority = (ca or api.ca_file).read_bytes()
+    return ask_grant(url or api.url, authority, token.encode(), timeout=5, limit=65536)
 
 
 def test_i18_the_grant_is_read_with_scope_site_and_end(site_api: SiteApi) -> None:
@@ -127,10 +128,22 @@ def test_i18_x5_a_refused_token_is_told_without_the_token(site_api: SiteApi) -> 
 def test_i18_another_authority_or_name_is_refused(site_api: SiteApi, tmp_path: Path) -> None:
     answer = ask_api(site_api, url=site_api.url.replace("127.0.0.1", "localhost"))
     assert isinstance(answer, Unanswered) and "TLS" in answer.why
-    empty = tmp_path / "ca.crt"
-    empty.write_text("no certificate")
-    assert isinstance(ask_api(site_api, ca=empty), Unanswered)
-    assert isinstance(ask_api(site_api, ca=tmp_path / "absent"), Unanswered)
+    none = tmp_path / "ca.crt"
+    for text in (
+        "no certificate",
+        "",
+        " \n",
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+    ):
+        none.write_text(text)
+        answer = ask_api(site_api, ca=none)
+        assert isinstance(answer, Unanswered) and answer.definite and "authority" in answer.why, text
+
+
+def test_i18_words_beside_the_certificates_are_no_fault(site_api: SiteApi, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.crt"
+    bundle.write_bytes("# Autorité de l'hôte\n".encode() + site_api.ca_file.read_bytes())
+    assert isinstance(ask_api(site_api, ca=bundle), Grant)
 
 
 def test_x1_no_route_is_unknown_not_refused(site_api: SiteApi) -> None:
