@@ -8,51 +8,23 @@
    assumed).
 4. No control socket, no server log of its own beside our lines, no settings from gunicorn's environment or
    files.
-5. A client that sends half a request and waits gives its thread back after ``receive_seconds``.
+5. A client that sends nothing holds no thread; one that sends slowly gives it back at a deadline of the whole
+   head, the whole body, the whole answer (``serving_worker``).
 """
 
-import contextlib
-import logging
 import os
-import socket
 import ssl
-import struct
-import sys
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from flask import Flask
-from gunicorn import util  # type: ignore[import-untyped]
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
-from gunicorn.http.errors import (  # type: ignore[import-untyped]
-    InvalidResponseHeader,
-    InvalidResponseHeaderName,
-    LimitRequestHeaders,
-    LimitRequestLine,
-    ParseException,
-)
-from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
-from central.kernel.http_errors import PROBLEM_TYPE
-from central.kernel.http_guard import Environ
-from central.kernel.observability import event
-from central.kernel.problems import (
-    HEADERS_TOO_LARGE,
-    INTERNAL_ERROR,
-    REQUEST_MALFORMED,
-    URI_TOO_LONG,
-    Problem,
-    ProblemSpec,
-)
-
-_LOG = logging.getLogger("central.serving")
+from central.kernel.serving_worker import SPARE_CONNECTIONS, PatientWorker
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +44,8 @@ class ServingOptions:
     """Where and how to listen; ``threads`` = sites × pollers + 16 for the Site API (``site_api_threads``).
 
     With several ``workers`` each counts for itself and ``/metrics`` shows the one that answers: run one
-    worker and more replicas where that matters.
+    worker and more replicas where that matters. ``receive_seconds`` is for a request's whole head,
+    ``body_seconds`` for its whole body (8 MiB at 140 kB/s) and, once more, for taking the answer.
     """
 
     host: str
@@ -85,6 +58,7 @@ class ServingOptions:
     graceful_seconds: int = 20
     keepalive_seconds: int = 5
     receive_seconds: int = 10
+    body_seconds: int = 60
 
 
 def site_api_threads(sites: int, pollers: int) -> int:
@@ -112,6 +86,7 @@ class _Application(BaseApplication):  # type: ignore[misc] # gunicorn ships no t
         self._options = options
         self.service: Service | None = None
         self.receive_seconds = options.receive_seconds
+        self.body_seconds = options.body_seconds
         super().__init__()
 
     def load_config(self) -> None:
@@ -129,9 +104,9 @@ def gunicorn_settings(options: ServingOptions) -> dict[str, Any]:
     return {
         "bind": f"{host}:{options.port}",
         "workers": options.workers,
-        "worker_class": _Worker,
+        "worker_class": PatientWorker,
         "threads": options.threads,
-        "worker_connections": options.threads + 256,
+        "worker_connections": options.threads + SPARE_CONNECTIONS,
         "reuse_port": True,
         "preload_app": False,
         "timeout": options.timeout_seconds,
@@ -171,84 +146,7 @@ def _tls(_: object, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
 class _Log(Logger):  # type: ignore[misc]
     """Sends gunicorn's own messages through the process's lines."""
 
-    def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """A client that sent nothing more is no fault of ours, and no traceback's worth."""
-        if isinstance(sys.exc_info()[1], BlockingIOError | ssl.SSLWantReadError):
-            event(_LOG, "client_too_slow", level=logging.WARNING)
-            return
-        super().exception(msg, *args, **kwargs)
-
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         self.error_log.handlers[:] = []
         self.error_log.propagate = True
-
-
-class _Worker(ThreadWorker):  # type: ignore[misc]
-    """Lets parked polls answer when stopped, closes what was opened, answers broken HTTP with a document."""
-
-    wsgi: Any
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.alive and self.app.service is not None:
-            # A signal handler must not wait for a lock that the interrupted code may hold.
-            threading.Thread(target=self.app.service.stopping, name="stopping", daemon=True).start()
-        super().handle_exit(sig, frame)
-
-    def load_wsgi(self) -> None:
-        super().load_wsgi()
-        inner = self.wsgi
-
-        def closing(environ: Environ, start_response: Any) -> Iterable[bytes]:
-            """An answer given while stopping says `Connection: close`, also to who asked before (G03)."""
-
-            def start(*arguments: Any) -> Any:
-                if not self.alive:
-                    start_response.__self__.force_close()
-                return start_response(*arguments)
-
-            answered: Iterable[bytes] = inner(environ, start)
-            return answered
-
-        self.wsgi = closing
-
-    def run(self) -> None:
-        event(_LOG, "serving", port=self.app.cfg.address[0][1], threads=self.cfg.threads)
-        try:
-            super().run()
-        finally:
-            self.app.service.close()
-            event(_LOG, "stopped")
-
-    def enqueue_req(self, conn: Any) -> None:
-        """Bound the wait for a request's bytes, which gunicorn does not: socket(7), SO_RCVTIMEO.
-
-        On each connection and not once on the listener: those the kernel took before this worker ran would
-        not inherit it.
-        """
-        if not conn.initialized:
-            patience = struct.pack("@ll", self.app.receive_seconds, 0)
-            conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, patience)
-        super().enqueue_req(conn)
-
-    def handle_error(self, req: object, client: Any, addr: object, exc: Exception) -> None:  # noqa: ARG002
-        if isinstance(exc, ssl.SSLError):
-            return
-        spec = _refusal(exc)
-        event(_LOG, "request_refused", level=logging.WARNING, code=spec.code, kind=type(exc).__name__)
-        body = Problem(spec, spec.meaning).document()
-        head = (
-            f"HTTP/1.1 {spec.status} {HTTPStatus(spec.status).phrase}\r\nConnection: close\r\n"
-            f"Content-Type: {PROBLEM_TYPE}\r\nCache-Control: no-store\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        with contextlib.suppress(OSError):
-            util.write_nonblock(client, head.encode("latin-1") + body)
-
-
-def _refusal(error: Exception) -> ProblemSpec:
-    if isinstance(error, LimitRequestLine):
-        return URI_TOO_LONG
-    if isinstance(error, LimitRequestHeaders):
-        return HEADERS_TOO_LARGE
-    ours = isinstance(error, InvalidResponseHeader | InvalidResponseHeaderName)
-    return REQUEST_MALFORMED if isinstance(error, ParseException) and not ours else INTERNAL_ERROR

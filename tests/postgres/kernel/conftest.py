@@ -6,6 +6,9 @@ import pytest
 
 from central.kernel.database import Database, DatabaseOptions
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.serving_rig import start
+
+__all__ = ["start"]
 
 
 @pytest.fixture

@@ -5,123 +5,16 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 import urllib3
 
 from central.kernel.serving import ServingOptions, gunicorn_settings, site_api_threads
+from tests.postgres.kernel.serving_rig import Running, Start, certificate
 from tests.postgres.kernel.waiting import NEVER, done, until
-
-ROOT = Path(__file__).parents[3]
-
-
-@dataclass
-class Running:
-    """A served process."""
-
-    process: "subprocess.Popen[str]"
-    port: int
-    log: Path
-    gate: Path
-    http: urllib3.PoolManager
-
-    def get(self, path: str, **headers: str) -> urllib3.BaseHTTPResponse:
-        return self.http.request("GET", f"http://127.0.0.1:{self.port}{path}", headers=headers)
-
-    def post(self, path: str, body: object = None) -> urllib3.BaseHTTPResponse:
-        return self.http.request(
-            "POST",
-            f"http://127.0.0.1:{self.port}{path}",
-            body=json.dumps(body).encode() if body is not None else b"",
-            headers={"Content-Type": "application/json"},
-        )
-
-    def raw(self, request: bytes, seconds: float = NEVER) -> bytes:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
-            connection.sendall(request)
-            received = b""
-            while data := connection.recv(65536):
-                received += data
-        return received
-
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
-
-    def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(sign)
-        return self.process.wait(NEVER)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(port: int, process: "subprocess.Popen[str]") -> None:
-    def listens() -> bool:
-        assert process.poll() is None, "the process did not listen"
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=NEVER).close()
-        except OSError:
-            return False
-        return True
-
-    until(listens)
-
-
-Start = Callable[..., Running]
-
-
-@pytest.fixture
-def start(kernel_url: str, tmp_path: Path) -> Iterator[Start]:
-    """``start(threads=…, workers=…, timeout=…, receive=…, tls=folder)``."""
-    with psycopg.connect(kernel_url, autocommit=True) as admin:
-        admin.execute("CREATE TABLE public.notes (id int PRIMARY KEY)")
-    running: list[Running] = []
-
-    def make(
-        threads: int = 8, workers: int = 1, timeout: int = 30, receive: int = 2, tls: Path | None = None
-    ) -> Running:
-        port, log, gate = free_port(), tmp_path / f"log{len(running)}", tmp_path / f"gate{len(running)}"
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "PYTHONPATH": str(ROOT),
-            "TRIAL_URL": kernel_url,
-            "TRIAL_TIMEOUT": str(timeout),
-            "TRIAL_RECEIVE": str(receive),
-            "TRIAL_GATE": str(gate),
-            # None of these may matter:
-            "SCRIPT_NAME": "/evil",
-            "FORWARDED_ALLOW_IPS": "*",
-            "GUNICORN_CMD_ARGS": "--workers=7",
-        }
-        argv = [sys.executable, "-m", "tests.postgres.kernel.trial_process", str(port), str(threads)]
-        argv += [str(workers), *([str(tls)] if tls else [])]
-        with log.open("w") as file:
-            process = subprocess.Popen(
-                argv, env=environment, stderr=file, stdout=file, text=True, cwd=tmp_path
-            )
-        made = Running(process, port, log, gate, urllib3.PoolManager(maxsize=100, retries=False, timeout=90))
-        running.append(made)
-        wait_for(port, process)
-        return made
-
-    yield make
-    for one in running:
-        one.http.clear()
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait(10)
 
 
 def in_progress(running: Running) -> float:
@@ -299,13 +192,7 @@ def test_slow_uploads_do_not_stop_the_service(start: Start) -> None:
 
 
 def test_i18_tls_by_our_certificate_and_no_older_protocol(start: Start, tmp_path: Path) -> None:
-    subprocess.run(
-        ["openssl", "req", "-x509", "-nodes", "-days", "1", "-newkey", "ec", "-pkeyopt",
-         "ec_paramgen_curve:P-256",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
-         "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    certificate(tmp_path)
     running = start(tls=tmp_path)
     pool = urllib3.PoolManager(ca_certs=str(tmp_path / "cert.pem"), retries=False)
     answered = pool.request("GET", f"https://127.0.0.1:{running.port}/seen")
@@ -347,23 +234,3 @@ def test_x9_nothing_but_structured_lines_is_logged(start: Start) -> None:
 
 def test_threads_are_sites_times_pollers_and_sixteen() -> None:
     assert site_api_threads(sites=18, pollers=4) == 88
-
-
-def test_x13_half_sent_requests_give_their_threads_back(start: Start) -> None:
-    """More half requests than threads: the others are answered once the wait for the rest is over."""
-    running = start(threads=8, receive=1)
-    half = [socket.create_connection(("127.0.0.1", running.port), timeout=NEVER) for _ in range(16)]
-    try:
-        for connection in half[:8]:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost:")
-        for connection in half[8:]:
-            connection.sendall(
-                b"POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-                b"Content-Length: 99\r\n\r\n{"
-            )
-        assert running.get("/healthz").status == 200
-        until(lambda: any(line["event"] == "client_too_slow" for line in running.lines()))
-        assert "Traceback" not in running.log.read_text()
-    finally:
-        for connection in half:
-            connection.close()

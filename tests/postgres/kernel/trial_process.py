@@ -2,6 +2,7 @@
 
 ``TRIAL_URL`` names the database. Routes: ``/poll?wait=S`` parks, ``/write`` notifies, ``/slow`` answers once
 the file ``TRIAL_GATE`` is there, ``/held?wait=S`` sleeps inside a transaction, ``/worker`` names the process,
+``/large`` answers more than a socket takes,
 ``/seen`` shows what the server made of the request.
 """
 
@@ -65,6 +66,10 @@ def add_routes(app: Flask, database: Database, waiters: Waiters) -> None:
             time.sleep(0.02)
         return answer({})
 
+    @app.get("/large")
+    def large() -> Response:
+        return answer({"text": "x" * 50_000_000})
+
     @app.get("/worker")
     def worker() -> Response:
         return answer({"pid": os.getpid()})
@@ -123,6 +128,8 @@ def main() -> int:
             workers=int(workers or 1),
             timeout_seconds=int(os.environ.get("TRIAL_TIMEOUT", "30")),
             receive_seconds=int(os.environ.get("TRIAL_RECEIVE", "2")),
+            body_seconds=int(os.environ.get("TRIAL_BODY", "60")),
+            keepalive_seconds=int(os.environ.get("TRIAL_KEEP", "5")),
             graceful_seconds=60,
             certificate=folder / "cert.pem" if folder else None,
             key=folder / "key.pem" if folder else None,
