@@ -273,13 +273,14 @@ def _failure(status: int, names: dict[str, str], raw: bytes, limits: SiteApiLimi
         406: "central speaks no schema this release knows: upgrade one of the two",
         404: "correct site_api.url in the profile",
     }
+    by_code = {"observed_in_future": "set this host's clock"}
     fallback = {401: "site_api_unauthorized", 403: "site_api_forbidden", 406: "schema_unsupported"}
     return SiteApiRefusedError(
         problem.code or fallback.get(status, "site_api_refused"),
         status=status,
         found=found,
         wanted="an accepted request",
-        remedy=remedies.get(status, "read central's log for this time"),
+        remedy=by_code.get(problem.code) or remedies.get(status, "read central's log for this time"),
     )
 
 

@@ -2,7 +2,8 @@
 checkpoint.
 
 `DRIVE` in the environment: `{"die_at": name, "times": n, "hang_at": name, "hangs": file made then,
-"limits": {…}}`. Death is SIGKILL of itself: nothing is flushed, closed or undone.
+"limits": {…}, "ahead": file}`. Death is SIGKILL of itself: nothing is flushed, closed or undone. While the
+file `ahead` is there, the clock is a day ahead.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import os
 import signal
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.stop import Stop
-from site_bundle.ssh_access.compose import run_agent
+from site_bundle.ssh_access import compose
 from site_bundle.ssh_access.entrypoints.agent import AgentLimits
 from site_bundle.ssh_access.settings import agent_settings
 
@@ -35,9 +37,14 @@ def main() -> int:
         if left["n"] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def clock() -> datetime:
+        ahead = "ahead" in drive and Path(drive["ahead"]).exists()
+        return datetime.now(UTC) + timedelta(days=1 if ahead else 0)
+
+    compose.utc_now = clock
     stop = Stop()
     stop.install()
-    run_agent(
+    compose.run_agent(
         agent_settings(os.environ),
         os.environ,
         stop=stop,

@@ -54,6 +54,26 @@ def test_watchdog_is_fed_by_finished_steps_only(agent: AgentProcess) -> None:
     assert not agent.dead()
 
 
+def test_X2_clock_ahead_then_right(agent: AgentProcess) -> None:
+    """Reports go again as soon as the clock is right; the check names the clock meanwhile."""
+    ahead = agent.folder / "ahead"
+    ahead.touch()
+    drive = {**json.loads(QUICK), "ahead": str(ahead)}
+    drive["limits"]["refused_retry_seconds"] = 3600
+    agent.start(module=DRIVEN, DRIVE=json.dumps(drive))
+    key = agent.site_api.history.present(K1, agent.slapd.target("alice"))
+
+    def reports() -> dict[str, str]:
+        found: dict[str, str] = (agent.status() or {}).get("checks", {}).get("reports", {})
+        return found
+
+    agent.wait_until(lambda: reports().get("code") == "observed_in_future", "the refusal")
+    assert "clock" in reports()["remedy"]
+    ahead.unlink()
+    agent.outcome(key, "applied")
+    agent.wait_until(lambda: reports().get("status") == "pass", "reports that pass")
+
+
 def test_status_of_each_state(agent: AgentProcess) -> None:
     assert agent.ask("status").returncode == 4
     assert json.loads(agent.ask("status", "--json").stdout)["state"] == "not_running"

@@ -171,6 +171,12 @@ class SqliteKeyJournal:
     def drop_report(self) -> None:
         self.close_report(())
 
+    def decide_anew(self, now: datetime) -> None:
+        with self._journal.transaction() as connection:
+            connection.execute(self._sql["unsettle_future"], {"now": render_time(now)})
+            connection.execute(self._sql["drop_report_results"])
+            connection.execute(self._sql["drop_report"])
+
     # For people.
 
     def counts(self) -> dict[str, int]:
@@ -233,4 +239,4 @@ def _kept(row: sqlite3.Row) -> KeptKey:
         target=Target(row["username"], row["uid_number"], UUID(row["entry_uuid"])),
     )
     verdict = Verdict(Outcome(row["outcome"]), row["code"]) if row["outcome"] is not None else None
-    return KeptKey(desired, verdict, bool(row["settled"]))
+    return KeptKey(desired, verdict, bool(row["settled"]), dated=row["decided_at"] is not None)

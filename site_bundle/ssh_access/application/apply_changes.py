@@ -32,11 +32,14 @@ class People(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeptKey:
-    """A desired key with the verdict on record, if any."""
+    """A desired key with the verdict on record, if any. `dated` False: its time was withdrawn, it is decided
+    anew.
+    """
 
     desired: DesiredKey
     verdict: Verdict | None
     settled: bool
+    dated: bool = True
 
 
 class KeyJournal(Protocol):
@@ -157,9 +160,9 @@ class ApplyChanges:
         changed = []
         for item in kept:
             verdict = verdicts.get(item.desired.key_id)
-            if verdict is None or (
-                verdict == item.verdict and item.settled is (verdict.outcome is not Outcome.PENDING)
-            ):
+            settled = verdict is not None and verdict.outcome is not Outcome.PENDING
+            stands = verdict == item.verdict and item.settled is settled and item.dated
+            if verdict is None or stands:
                 continue
             changed.append((item.desired, verdict))
         if changed:

@@ -63,6 +63,9 @@ class ReportJournal(Protocol):
 
     def drop_report(self) -> None: ...
 
+    def decide_anew(self, now: datetime) -> None:
+        """Ends the open report; its results, and all that are dated after `now`, are decided anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reported:
@@ -97,6 +100,12 @@ class ReportResults:
     def give_up(self) -> None:
         """central refused this report for good: the next one is made afresh from the record."""
         self.journal.drop_report()
+
+    def decide_anew(self, *, now: datetime) -> None:
+        """central says the report's time has not come: this clock is, or was, ahead. Another report of the
+        same reads would bear the same time, so they are made again.
+        """
+        self.journal.decide_anew(now)
 
     def _prepare(self, now: datetime) -> Report | None:
         waiting = self.journal.unreported(self.batch_results)

@@ -215,9 +215,7 @@ class Agent:
             reported = self._report.run(now=self._now())
         except SiteApiRefusedError as error:
             self._telling.failed(REPORTS, error)
-            if error.status in _REPORT_IS_WRONG:
-                self._report.give_up()
-            self._due.report = self._monotonic() + self._limits.refused_retry_seconds
+            self._report_refused(error)
         except SiteError as error:
             if error.code.startswith("journal_"):
                 raise
@@ -227,6 +225,16 @@ class Agent:
         else:
             if reported is not None:
                 self._reported(reported)
+
+    def _report_refused(self, error: SiteApiRefusedError) -> None:
+        wait = self._limits.refused_retry_seconds
+        if error.code == "observed_in_future":
+            # Right again as soon as the clock is: not as hopeless as a report central cannot take.
+            self._report.decide_anew(now=self._now())
+            wait = self._report_backoff.failed()
+        elif error.status in _REPORT_IS_WRONG:
+            self._report.give_up()
+        self._due.report = self._monotonic() + wait
 
     def _reported(self, reported: Reported) -> None:
         self._telling.reported(reported, self._now())

@@ -47,7 +47,8 @@ SELECT DISTINCT entry_uuid FROM desired_keys WHERE entry_uuid > :after ORDER BY 
 SELECT EXISTS (SELECT 1 FROM desired_keys WHERE settled = 0);
 
 -- name: keys_of_targets
-SELECT key_id, change_id, sequence, act, public_key, fingerprint, username, uid_number, entry_uuid, outcome, code, settled
+SELECT key_id, change_id, sequence, act, public_key, fingerprint, username, uid_number, entry_uuid, outcome, code, settled,
+       decided_at
   FROM desired_keys WHERE entry_uuid IN (SELECT value FROM json_each(:targets)) ORDER BY sequence, key_id;
 
 -- name: record_verdict
@@ -87,7 +88,12 @@ UPDATE desired_keys
  WHERE sent.key_id = desired_keys.key_id AND sent.change_id IN (SELECT value FROM json_each(:received));
 
 -- name: unsettle_stale
-UPDATE desired_keys SET settled = 0 WHERE change_id IN (SELECT value FROM json_each(:stale));
+-- Without a time a verdict is not reported; the next pass gives it one, be it the same verdict again.
+UPDATE desired_keys SET settled = 0, decided_at = NULL WHERE change_id IN (SELECT value FROM json_each(:stale));
+
+-- name: unsettle_future
+UPDATE desired_keys SET settled = 0, decided_at = NULL
+ WHERE change_id IN (SELECT change_id FROM report_results) OR julianday(decided_at) > julianday(:now);
 
 -- name: drop_report
 DELETE FROM report;

@@ -34,22 +34,28 @@ POLICY = Policy(UidRange(5000000, 5499999))
 
 
 class Directory:
-    """People as a dict; `down` and `refusing` make it fail as the adapter would."""
+    """People as a dict; `down` and `refusing` make it fail as the adapter would, `hidden` shows no
+    uidNumber.
+    """
 
     def __init__(self) -> None:
         self.values: dict[Target, list[bytes]] = {ALICE: [], BOB: []}
         self.down = False
         self.refusing = False
+        self.hidden = False
         self.finds = 0
 
     def find(self, targets: Sequence[Target]) -> tuple[Entry, ...]:
         self.finds += 1
         self._check()
         return tuple(
-            Entry(t.username, (t.username,), (t.uid_number,), t.entry_uuid, tuple(self.values[t]))
+            Entry(t.username, (t.username,), self._uid(t), t.entry_uuid, tuple(self.values[t]))
             for t in targets
             if t in self.values
         )
+
+    def _uid(self, target: Target) -> tuple[int, ...]:
+        return () if self.hidden else (target.uid_number,)
 
     def add(self, dn: str, value: bytes) -> bool:
         return self._change(dn, value, there=True)
@@ -276,6 +282,61 @@ def test_stale_result_is_decided_anew(journal: SqliteKeyJournal) -> None:
     report.run(now=LATER)
     assert b'"observedAt":"2026-11-02T10:00:30Z"' in central.sent[1].body
     assert not journal.has_unreported()
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_X2_clock_once_ahead_blocks_nothing_once_it_is_right(journal: SqliteKeyJournal, down: bool) -> None:
+    """What was decided under the wrong clock is decided again, pending verdicts too (docs/wire.md)."""
+    people, central = Directory(), Central()
+    apply = applier(journal, people, Events())
+    record(journal, change(1, K1), change(2, K2, BOB))
+    if down:
+        apply.defer("directory_unreachable", now=LATER + timedelta(days=1))
+    else:
+        apply.run(policy=POLICY, now=LATER + timedelta(days=1))
+    report = reporter(journal, central)
+    central.fails = 1
+    with pytest.raises(UnavailableError):
+        report.run(now=LATER)
+    before = outcomes(journal)
+    report.decide_anew(now=NOW)
+    assert outcomes(journal) == before, "what is known is not forgotten"
+    assert not journal.has_unreported()
+    apply.run(policy=POLICY, now=LATER)
+    report.run(now=LATER)
+    assert b'"observedAt":"2026-11-02T10:00:30Z"' in central.sent[-1].body
+    assert not journal.has_unreported()
+
+
+def test_X2_every_time_ahead_is_withdrawn(journal: SqliteKeyJournal) -> None:
+    """Not those of the refused report alone; the next one would be refused again."""
+    people, central = Directory(), Central()
+    apply = applier(journal, people, Events())
+    record(journal, change(1, K1))
+    apply.run(policy=POLICY, now=LATER + timedelta(days=1))
+    record(journal, change(2, K2, BOB))
+    apply.run(policy=POLICY, now=LATER + timedelta(days=2))
+    reporter(journal, central).decide_anew(now=NOW)
+    apply.run(policy=POLICY, now=LATER)
+    report = reporter(journal, central)
+    assert report.run(now=LATER) is not None
+    assert report.run(now=LATER) is None
+    assert len(central.sent[0].changes) == 2
+
+
+def test_stale_pending_result_is_decided_anew(journal: SqliteKeyJournal) -> None:
+    """The same verdict again bears a new time, or central would call it stale for ever."""
+    central = Central()
+    record(journal, change(1, K1))
+    apply = applier(journal, people := Directory(), Events())
+    apply.defer("directory_unreachable", now=NOW)
+    central.outcome = "stale"
+    report = reporter(journal, central)
+    report.run(now=NOW)
+    people.hidden = True
+    apply.run(policy=POLICY, now=LATER)
+    report.run(now=LATER)
+    assert b'"observedAt":"2026-11-02T10:00:30Z"' in central.sent[1].body
 
 
 def test_result_decided_while_its_report_was_on_the_way_is_reported_too(journal: SqliteKeyJournal) -> None:
