@@ -85,7 +85,7 @@ accept_option = click.option(
     "accepted",
     multiple=True,
     metavar="UNIT",
-    help="Replace this unit file although another hand changed it.",
+    help="Replace this unit's file and settings although another hand changed them.",
 )
 
 

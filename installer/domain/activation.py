@@ -30,6 +30,8 @@ class SuccessRecord:
     """RFC 3339."""
     unit_sha256: str
     """Digest of the unit file as the activation wrote it, so that an edit by hand is seen (row 32)."""
+    settings_sha256: str = ""
+    """Digest of the settings file likewise; empty in a record from before it was kept, or a rebuilt one."""
     inputs: Mapping[str, str] = field(default_factory=dict)
     """What of the profile it was healthy with; a later difference is not taken silently (I4). Empty: not
     known.
@@ -119,6 +121,13 @@ def operation_fault(operation: Operation) -> str | None:
         except Refusal as refusal:
             return refusal.found
     return None
+
+
+def recorded_sha256(record: SuccessRecord | None, placed: PlacedFile, unit: str) -> str:
+    """The digest ``record`` keeps of ``placed``; empty when it keeps none."""
+    if record is None:
+        return ""
+    return record.unit_sha256 if placed.path == unit_path(unit) else record.settings_sha256
 
 
 def link_target(release: str, component: str) -> str:

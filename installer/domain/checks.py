@@ -69,6 +69,9 @@ _SPECS = (
     CheckSpec("unit.verify", "systemd accepts the rendered unit", ("I10",)),
     CheckSpec("unit.admin", "no administrator masked the unit", ("I13",)),
     CheckSpec("unit.drop-ins", "no local drop-in changes the unit", ("I13",), severity="warning"),
+    CheckSpec(
+        "unit.edited", "unit and settings are as the installer wrote them", ("I4", "I13"), severity="warning"
+    ),
     CheckSpec("evidence", "accepted evidence for each contract", ("I12",)),
 )
 CHECKS: dict[str, CheckSpec] = {spec.id: spec for spec in _SPECS}

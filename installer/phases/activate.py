@@ -35,7 +35,7 @@ from installer.phases.guards import (
     refuse_unreadable_component_journal,
 )
 from installer.phases.outcome import Outcome, announce, counts, settle
-from installer.phases.rendering import refuse_edited, rendered_files, unit_edited
+from installer.phases.rendering import refuse_edited_files, rendered_files
 from installer.phases.validate import component_findings
 from installer.steps.switch import switch
 
@@ -129,7 +129,7 @@ def make_target(
     """What the switch gives one component: links, files, record; an administrator's ``disable`` is kept."""
     unit = installed.component(name).unit
     files = rendered_files(host, site, installed, name)
-    unit_file = files[0].file
+    unit_file, settings_file = files[0].file, files[1].file
     current = linked_release(prior.current, name)
     linked_release(prior.previous, name)
     good = prior.record.release if prior.record is not None else None
@@ -144,6 +144,7 @@ def make_target(
             operation=operation,
             at=format_time(host.clock.now()),
             unit_sha256=unit_file.sha256 if unit_file is not None else "",
+            settings_sha256=settings_file.sha256 if settings_file is not None else "",
             inputs=site.profile.recorded_inputs,
         ),
         keep_previous=keep,
@@ -161,8 +162,8 @@ def _targets(
         refuse_downgrade(name, prior, installed.id, named=request.named)
         refuse_masked(unit, prior)
         refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
-        if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
-            raise refuse_edited(unit)
+        accepted = unit in request.accepted_units
+        refuse_edited_files(host, site, name, prior, unit, accepted=accepted)
         if prior.record is not None and not prior.enabled:
             host.report.say("warning", f"{unit} is not enabled; an administrator's choice, kept")
         targets.append(

@@ -24,7 +24,7 @@ from installer.phases.guards import (
     refuse_unreadable_component_journal,
 )
 from installer.phases.outcome import Outcome, announce, settle
-from installer.phases.rendering import refuse_edited, unit_edited
+from installer.phases.rendering import refuse_edited_files
 from installer.steps.switch import switch
 
 
@@ -93,8 +93,8 @@ def _targets(
         refuse_bad(name, installed.id, state, retry=request.retry_bad)
         refuse_masked(unit, prior)
         refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
-        if unit not in request.accepted_units and unit_edited(host, site, name, prior, unit):
-            raise refuse_edited(unit)
+        accepted = unit in request.accepted_units
+        refuse_edited_files(host, site, name, prior, unit, accepted=accepted)
         target = make_target(host, site, installed, name=name, prior=prior, operation=request.operation)
         refuse_mismatch(target.intent)
         if verify:

@@ -9,9 +9,10 @@ from installer.domain.refusal import Refusal
 from installer.domain.state import State
 from installer.host.context import Host
 from installer.host.files import read_link
-from installer.host.observe import reported_status
+from installer.host.observe import observe_component, reported_status
 from installer.host.systemd import ServiceError
 from installer.phases.outcome import Outcome
+from installer.phases.rendering import edited_files
 from installer.steps.perform import component_says
 
 
@@ -30,6 +31,8 @@ class ComponentStatus:
     """systemd's words."""
     healthy: str
     drop_ins: tuple[str, ...]
+    edited: tuple[str, ...]
+    """Unit and settings files that are not as the record keeps them."""
 
     @property
     def agrees(self) -> bool:
@@ -96,7 +99,8 @@ def _releases(host: Host, problems: list[str]) -> tuple[tuple[str, ...], tuple[s
 def _component(host: Host, name: str, state: State) -> ComponentStatus:
     record = state.components.get(name)
     linked = _link(host, name, "current")
-    words, drop_ins, active = _unit(host, _unit_name(host, name, linked))
+    unit = _unit_name(host, name, linked)
+    words, drop_ins, active = _unit(host, unit)
     reported = reported_status(host, name) if active else "<not running>"
     running = f"<{reported.strip('<>')}>" if isinstance(reported, str) else reported.release
     return ComponentStatus(
@@ -108,7 +112,16 @@ def _component(host: Host, name: str, state: State) -> ComponentStatus:
         unit=words,
         healthy=_healthy(host, name, linked) if active else "no",
         drop_ins=drop_ins,
+        edited=_edited(host, name, unit, state),
     )
+
+
+def _edited(host: Host, name: str, unit: str, state: State) -> tuple[str, ...]:
+    try:
+        seen = observe_component(host, name=name, unit=unit, state=state)
+        return edited_files(host, None, name, seen, unit)
+    except (Refusal, OSError) as error:
+        return (f"<{error}>",)
 
 
 def _link(host: Host, name: str, which: str) -> str:
@@ -151,6 +164,7 @@ def _lines(row: ComponentStatus) -> list[str]:
         f"  healthy  {row.healthy}",
         f"  unit     {row.unit}",
     ]
+    lines += [f"  edited   {path}" for path in row.edited]
     return lines + [f"  drop-in  {path}" for path in row.drop_ins]
 
 
@@ -163,5 +177,6 @@ def _fields(row: ComponentStatus) -> dict[str, object]:
         "healthy": row.healthy,
         "unit": row.unit,
         "dropIns": list(row.drop_ins),
+        "edited": list(row.edited),
         "agrees": row.agrees,
     }

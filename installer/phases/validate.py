@@ -11,6 +11,7 @@ from installer.domain.refusal import Refusal
 from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.files import write_file
+from installer.host.observe import observe_component
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
 from installer.host.systemd import ServiceError
@@ -23,7 +24,7 @@ from installer.phases.checks_site import (
     sssd_finding,
 )
 from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
-from installer.phases.rendering import rendered_unit
+from installer.phases.rendering import edited_files, rendered_unit
 
 _NEEDED = ("release.sealed", "python.", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd.")
 
@@ -109,7 +110,22 @@ def unit_findings(host: Host, site: Site, installed: InstalledRelease, component
         remedy = "Local drop-ins are kept; look whether they fit this release."
         found = ", ".join(state.drop_ins)
         findings.append(failed("unit.drop-ins", found, "no local drop-in", remedy, subject=component))
-    return findings
+    return [*findings, _edited(host, site, installed, component)]
+
+
+def _edited(host: Host, site: Site, installed: InstalledRelease, component: str) -> Finding:
+    """Edits by hand are told here; ``activate`` and ``rollback`` refuse them (I4, row 32)."""
+    unit = installed.component(component).unit
+    wanted = "unit and settings as the installer wrote them"
+    remedy = "Move changes of the unit to a drop-in, those of the settings to the profile."
+    try:
+        prior = observe_component(host, name=component, unit=unit, state=host.state.read())
+        edited = edited_files(host, site, component, prior, unit)
+    except (Refusal, OSError) as error:
+        return unknown("unit.edited", str(error), wanted, remedy, subject=component)
+    if not edited:
+        return passed("unit.edited", "no edit by hand", wanted, subject=component)
+    return failed("unit.edited", ", ".join(edited), wanted, remedy, subject=component)
 
 
 def _accepted(host: Host, site: Site, installed: InstalledRelease, component: str, unit: str) -> Finding:

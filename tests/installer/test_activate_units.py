@@ -2,6 +2,10 @@
 30-32).
 """
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from installer.host.commands import Completed
@@ -109,6 +113,48 @@ def test_row_32_an_edited_unit_is_refused_unless_accepted_and_comes_back_byte_fo
     assert refused.code == 3 and "unit_edited" in refused.stderr
     assert rig.activate(bad, "--accept-edited-unit", UNIT).code == 7
     assert path.read_bytes() == edited
+
+
+SETTINGS = "/etc/pharos-hpc/ssh-access.env"
+EDITS: dict[str, Callable[[Path], object]] = {
+    "text": lambda path: path.write_bytes(path.read_bytes() + b"PHAROS_SITE_API_CA_FILE=/tmp/ca\n"),
+    "mode": lambda path: path.chmod(0o666),
+    "owner": lambda path: os.chown(path, 12345, -1),
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chown needs root")
+@pytest.mark.parametrize("file", [SETTINGS, f"/etc/systemd/system/{UNIT}"])
+@pytest.mark.parametrize("how", EDITS)
+def test_i4_edited_settings_are_refused_shown_and_come_back(
+    rig: Rig, active: str, how: str, file: str
+) -> None:
+    newer, bad = rig.release("0.2.0"), rig.release("0.3.0", behaviour=Behaviour(ready_after=-1))
+    assert rig.activate(newer).code == 0
+    path = rig.paths.at(file)
+    EDITS[how](path)
+    edited = path.read_bytes()
+    code = "settings_edited" if file == SETTINGS else "unit_edited"
+    for words in (("activate", "--components", "ssh-access", "--evidence", "/evidence"), ("rollback",)):
+        more = ("--release", newer) if words[0] == "activate" else ()
+        refused = rig.run(*words, *more)
+        assert refused.code == 3 and code in refused.stderr, refused
+    assert rig.status()["edited"] == [file] and f"edited   {file}" in rig.run("status").stdout
+    validated = rig.run("validate", "--release", newer)
+    assert validated.code == 0 and "unit.edited" in validated.stderr and file in validated.stderr
+    assert rig.activate(bad, "--accept-edited-unit", UNIT).code == 7
+    assert path.read_bytes() == edited
+    assert rig.run("rollback", "--accept-edited-unit", UNIT).code == 0
+    assert rig.status()["edited"] == []
+
+
+def test_i4_settings_are_judged_after_a_rebuilt_record_too(rig: Rig, active: str) -> None:
+    rig.paths.state.unlink()
+    assert rig.run("recover").code == 0
+    path = rig.paths.at(SETTINGS)
+    path.write_bytes(path.read_bytes() + b"# by hand\n")
+    refused = rig.activate(rig.release("0.2.0"))
+    assert refused.code == 3 and "settings_edited" in refused.stderr
 
 
 def test_row_32_a_foreign_unit_file_is_refused(rig: Rig) -> None:
