@@ -86,6 +86,37 @@ def test_accepting_while_the_agent_does_not_run(agent: AgentProcess) -> None:
     agent.wait_until(lambda: slapd.values("alice") == [K2.encode()], "the unlisted key removed")
 
 
+def test_X1_restored_central_of_the_same_feed_id(agent: AgentProcess) -> None:
+    """A backup keeps the id and lowers the head: nothing is removed until the id is accepted anew."""
+    slapd, old = agent.slapd, agent.site_api.history
+    alice = slapd.target("alice")
+    agent.start(module=DRIVEN, DRIVE=QUICK)
+    kept, lost = old.present(K1, alice), old.present(K2, alice)
+    agent.outcome(lost, "applied")
+    agent.outcome(kept, "applied")
+    agent.wait_ready()
+    # The backup is from before both; since then K1 was granted again and taken back.
+    restored = History(feed=old.feed)
+    restored.present(K1, alice, kept)
+    switch(agent, restored)
+    agent.wait_until(
+        lambda: (
+            (agent.status() or {}).get("checks", {}).get("feed", {}).get("code") == "feed_position_unknown"
+        ),
+        "the feed's own check",
+    )
+    restored.absent(kept)
+    agent.outcome(kept, "held", "feed_not_accepted")
+    assert slapd.values("alice") == sorted([K1.encode(), K2.encode()])
+    agent.stop()
+    agent.start(module=DRIVEN, DRIVE=QUICK)
+    agent.wait_until(lambda: (agent.status() or {}).get("state") == "degraded", "a start that remembers")
+    assert agent.ask("accept-feed", old.feed).returncode == 0
+    agent.wait_until(lambda: slapd.values("alice") == [], "both keys removed")
+    agent.outcome(kept, "removed_from_directory")
+    agent.wait_ready()
+
+
 def test_known_history_comes_back(agent: AgentProcess) -> None:
     """A second central answered for a while: what it alone wanted goes again, by the accepted history."""
     slapd, old = agent.slapd, agent.site_api.history

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from site_bundle.kernel.site_api import SiteApi, SiteApiUnavailableError
+from site_bundle.kernel.site_api import SiteApi, SiteApiRefusedError, SiteApiUnavailableError
 from site_bundle.ssh_access.adapters.wire import ChangesBody, GrantBody, ReceiptsBody
 from site_bundle.ssh_access.application.check_self import Grant
 from site_bundle.ssh_access.application.report_results import Receipt, Report
-from site_bundle.ssh_access.domain.feed import Page
+from site_bundle.ssh_access.domain.feed import Page, PositionUnknownError
 
 T = TypeVar("T")
 
@@ -26,7 +26,13 @@ class SiteApiKeys:
 
     def read(self, *, after: int, wait: int, limit: int) -> Page:
         path = f"{_PREFIX}/changes?after={after}&wait={wait}&limit={limit}"
-        body = self._api.get(path, ChangesBody, wait_seconds=wait)
+        try:
+            body = self._api.get(path, ChangesBody, wait_seconds=wait)
+        except SiteApiRefusedError as error:
+            # Every history knows its beginning: said of 0 it is a fault of central's, not a history.
+            if error.status == 409 and error.code == "feed_position_unknown" and after > 0:
+                raise PositionUnknownError from error
+            raise
         if body.after != after or len(body.changes) > limit:
             raise _malformed("an answer to another question")
         return _checked(body.page)

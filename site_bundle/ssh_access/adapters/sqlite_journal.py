@@ -58,6 +58,7 @@ class SqliteKeyJournal:
             current=_uuid(row["current"]),
             cursor=row["cursor"],
             complete=bool(row["complete"]),
+            rewound=bool(row["rewound"]),
         )
 
     def record_page(self, page: Page, now: datetime) -> None:
@@ -76,6 +77,11 @@ class SqliteKeyJournal:
 
     def restart_feed(self, feed: UUID) -> None:
         self._write("restart_feed", feed=str(feed))
+
+    def rewind_feed(self) -> None:
+        with self._journal.transaction() as connection:
+            connection.execute(self._sql["rewind_feed"])
+            connection.execute(self._sql["disown_changes"])
 
     def accept_feed(self, feed: UUID) -> bool:
         with self._journal.transaction() as connection:

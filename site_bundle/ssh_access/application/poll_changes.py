@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from site_bundle.ssh_access.domain.feed import FeedState, Page, follows
+from site_bundle.ssh_access.domain.feed import FeedState, Page, PositionUnknownError, follows
 
 
 class ChangesFeed(Protocol):
     """The Site API's list of changes."""
 
-    def read(self, *, after: int, wait: int, limit: int) -> Page: ...
+    def read(self, *, after: int, wait: int, limit: int) -> Page:
+        """PositionUnknownError when the history ends before `after`."""
 
 
 class FeedJournal(Protocol):
@@ -25,17 +26,23 @@ class FeedJournal(Protocol):
 
     def restart_feed(self, feed: UUID) -> None: ...
 
+    def rewind_feed(self) -> None:
+        """No history is known any more: the next answer is another one, even under the accepted id."""
+
     def mark_unlisted(self, now: datetime) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """What one poll brought. `switched`: another history answered and reading starts at its beginning."""
+    """What one poll brought. `switched`: another history answered and reading starts at its beginning;
+    `rewound`: because central did not know our position.
+    """
 
     changes: int
     more: bool
     switched: bool = False
     unlisted: int = 0
+    rewound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,11 @@ class PollChanges:
 
     def run(self, *, wait: int, now: datetime) -> Polled:
         state = self.journal.feed_state()
-        page = self.feed.read(after=state.cursor, wait=wait, limit=self.page_limit)
+        try:
+            page = self.feed.read(after=state.cursor, wait=wait, limit=self.page_limit)
+        except PositionUnknownError:
+            self.journal.rewind_feed()
+            return Polled(changes=0, more=True, switched=True, rewound=True)
         if not follows(state, page):
             self.journal.restart_feed(page.feed)
             return Polled(changes=0, more=True, switched=True)

@@ -2,7 +2,8 @@
 
 A feed id names one history at central. When another one answers, the agent stops removing, reads the new
 history from its start, applies what is present in it, and waits for an operator's `accept-feed`
-(docs/architecture.md, Site API).
+(docs/architecture.md, Site API). A central restored from a backup keeps its feed id: it is found out when it
+does not know a position it once gave out, and is another history then, whatever its id.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class FeedState:
     """What the journal knows. `accepted`: the history removals are taken from; `current`: the one being
     read.
 
-    `cursor` is the highest sequence read of `current`; `complete`: it was read to its end once.
+    `cursor` is the highest sequence read of `current`; `complete`: it was read to its end once. `rewound`:
+    central did not know our position; no history is the accepted one until one is accepted anew.
     """
 
     site: str | None = None
@@ -38,15 +40,20 @@ class FeedState:
     current: UUID | None = None
     cursor: int = 0
     complete: bool = False
+    rewound: bool = False
 
     @property
     def removals_allowed(self) -> bool:
         """Removals need one known history (X1: another history is no evidence that a key is unwanted)."""
-        return self.accepted == self.current
+        return self.accepted == self.current and not self.rewound
 
 
 class FeedBrokenError(ValueError):
     """An answer that cannot continue what the journal knows; the text says why."""
+
+
+class PositionUnknownError(Exception):
+    """central's history ends before the position we asked from (`feed_position_unknown`)."""
 
 
 def follows(state: FeedState, page: Page) -> bool:

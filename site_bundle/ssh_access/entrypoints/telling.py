@@ -126,9 +126,10 @@ class Telling:
     def polled(self, polled: Polled, state: FeedState, now: datetime) -> None:
         self._telemetry.last_poll_at = now
         self.passed("site_api", "answers")
-        self._set(_feed_check(accepted=state.removals_allowed, complete=state.complete, feed=state.current))
+        self._set(_feed_check(state))
         if polled.switched:
-            self._log.warning("feed_switched", feed=state.current, accepted=state.accepted)
+            event = "feed_rewound" if polled.rewound else "feed_switched"
+            self._log.warning(event, feed=state.current, accepted=state.accepted)
         if polled.changes or polled.unlisted:
             self._log.info(
                 "changes_journalled", changes=polled.changes, unlisted=polled.unlisted, cursor=state.cursor
@@ -218,16 +219,20 @@ class Telling:
         }
 
 
-def _feed_check(*, accepted: bool, complete: bool, feed: object) -> Check:
+def _feed_check(state: FeedState) -> Check:
     """The feed's own check: another history is a fault somebody must decide on."""
-    if accepted:
-        return Check("feed", Status.PASS, f"history {feed}", "the accepted history")
-    return Check(
-        "feed",
-        Status.FAIL,
-        f"central's history is now {feed}, not the accepted one; nothing is removed"
-        + ("" if complete else " (still being read)"),
-        "the accepted history",
-        f"if central was restored or rebuilt: pharos-ssh-access accept-feed {feed}",
-        "feed_not_accepted",
+    feed = state.current
+    wanted = "the accepted history"
+    if state.removals_allowed:
+        return Check("feed", Status.PASS, f"history {feed}", wanted)
+    reading = "" if state.complete else " (still being read)"
+    if state.rewound:
+        found = f"central did not know a position it gave out: its history {feed or '(none yet)'} was rewound"
+        code = "feed_position_unknown"
+    else:
+        found = f"central's history is now {feed}, not the accepted one"
+        code = "feed_not_accepted"
+    remedy = (
+        f"if central was restored or rebuilt: pharos-ssh-access accept-feed {feed or 'FEED, once it is read'}"
     )
+    return Check("feed", Status.FAIL, f"{found}; nothing is removed{reading}", wanted, remedy, code)

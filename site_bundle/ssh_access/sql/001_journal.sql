@@ -5,7 +5,9 @@ CREATE TABLE feed (
   accepted TEXT,
   current TEXT,
   cursor INTEGER NOT NULL DEFAULT 0 CHECK (cursor >= 0),
-  complete INTEGER NOT NULL DEFAULT 0 CHECK (complete IN (0, 1))
+  complete INTEGER NOT NULL DEFAULT 0 CHECK (complete IN (0, 1)),
+  -- 1: central did not know a position it gave out itself; even the accepted id is another history until it is accepted anew.
+  rewound INTEGER NOT NULL DEFAULT 0 CHECK (rewound IN (0, 1))
 ) STRICT;
 INSERT INTO feed (only_row) VALUES (1);
 
@@ -14,7 +16,7 @@ CREATE TABLE desired_keys (
   key_id TEXT PRIMARY KEY,
   change_id TEXT NOT NULL,
   sequence INTEGER NOT NULL,
-  feed TEXT NOT NULL,
+  feed TEXT NOT NULL, -- empty: of a history from before central was rewound
   act TEXT NOT NULL CHECK (act IN ('present', 'absent')),
   public_key TEXT NOT NULL,
   fingerprint TEXT NOT NULL,

@@ -1,5 +1,5 @@
 -- name: feed_state
-SELECT site, accepted, current, cursor, complete FROM feed WHERE only_row = 1;
+SELECT site, accepted, current, cursor, complete, rewound FROM feed WHERE only_row = 1;
 
 -- name: advance_feed
 -- The first history ever seen is the accepted one: there is nothing it could contradict.
@@ -11,8 +11,15 @@ UPDATE feed
 -- name: restart_feed
 UPDATE feed SET current = :feed, cursor = 0, complete = 0 WHERE only_row = 1;
 
+-- name: rewind_feed
+UPDATE feed SET current = NULL, cursor = 0, complete = 0, rewound = 1 WHERE only_row = 1;
+
+-- name: disown_changes
+-- Their sequences cannot be compared with those to come, though these may bear the same feed id.
+UPDATE desired_keys SET feed = '';
+
 -- name: accept_feed
-UPDATE feed SET accepted = current WHERE only_row = 1 AND current = :feed AND complete = 1;
+UPDATE feed SET accepted = current, rewound = 0 WHERE only_row = 1 AND current = :feed AND complete = 1;
 
 -- name: record_change
 -- Within one history a later sequence wins; another history's numbers cannot be compared, so it replaces.
@@ -35,7 +42,7 @@ SELECT count(*) FROM desired_keys, feed
 UPDATE desired_keys
    SET act = 'absent', unlisted = 1, settled = 0, outcome = NULL, code = NULL, decided_at = NULL, received_at = :now
  WHERE act = 'present' AND feed <> (SELECT current FROM feed)
-   AND EXISTS (SELECT 1 FROM feed WHERE current = accepted AND complete = 1);
+   AND EXISTS (SELECT 1 FROM feed WHERE current = accepted AND complete = 1 AND rewound = 0);
 
 -- name: unsettled_targets
 SELECT DISTINCT entry_uuid FROM desired_keys WHERE settled = 0 AND entry_uuid > :after ORDER BY entry_uuid LIMIT :limit;

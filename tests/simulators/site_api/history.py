@@ -69,8 +69,13 @@ class History:
         return key_id
 
     def page(self, after: int, limit: int, wait: float) -> dict[str, Any]:
-        """The answer of the changes call; parked until there is something, at most `wait` seconds."""
+        """The answer of the changes call; parked until there is something, at most `wait` seconds.
+
+        LookupError when the history ends before `after`.
+        """
         with self.changed:
+            if after > self.sequence:
+                raise LookupError(after)
             self.changed.wait_for(lambda: self.sequence > after, timeout=wait)
             later = sorted(
                 (c for c in self.changes.values() if c["sequence"] > after), key=lambda c: int(c["sequence"])

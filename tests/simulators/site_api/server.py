@@ -139,6 +139,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.parked += 1
             try:
                 return history.page(asked["after"], asked["limit"], asked["wait"])
+            except LookupError as error:
+                raise Problem(409, "feed_position_unknown") from error
             finally:
                 self.server.parked -= 1
         if query:
