@@ -1,8 +1,9 @@
 """The write-ahead journal: one JSON object a line, each carrying the SHA-256 of its own content.
 
 1. A torn last record (a power cut while appending) is dropped: its step had not begun, as each is written
-   before it acts.
-2. A damaged record with others after it is corruption: refused with exit 9, never skipped.
+   before it acts. Torn is what lacks its newline; a first record with NULs is no such thing, for the intent
+   was on the disk before anything was changed.
+2. Any other damaged record is corruption: refused with exit 9, never skipped.
 3. Records are numbered from 0 without a gap; the first is the intent; after a closing record there is none.
 4. The operation names its components' own files, unit and links alone: recovery writes nowhere else.
 5. A higher schema than ours is refused by its number, the file untouched.
@@ -72,14 +73,11 @@ def decode_journal(data: bytes) -> Journal:
     length = 0
     lines = data.splitlines(keepends=True) if data else []
     for index, line in enumerate(lines):
-        last = index == len(lines) - 1
+        if not line.endswith(b"\n") and index == len(lines) - 1 and (records or b"\0" not in line):
+            return Journal(records=tuple(records), torn=True, length=length)
         try:
-            if not line.endswith(b"\n"):
-                raise _DamagedError("no newline at its end")
             document = _decode_line(line)
         except _DamagedError as damage:
-            if last:
-                return Journal(records=tuple(records), torn=True, length=length)
             raise _corrupt(index, str(damage)) from damage
         record = _convert(document, index)
         _check_order(records, record, index)

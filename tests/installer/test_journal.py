@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -37,10 +38,8 @@ def test_records_come_back() -> None:
 
 @pytest.mark.parametrize(
     "tail",
-    [lambda line: line[:-1], lambda line: line[:20], lambda line: b"\0" * len(line), lambda line: b"\0" * 9
-    + b"\n",
-     lambda line: line.replace(b"step", b"stop")],
-)  # fmt: skip
+    [lambda line: line[:-1], lambda line: line[:20], lambda line: b"\0" * len(line)],
+)
 def test_row_27_a_torn_last_record_is_dropped(tail: Callable[[bytes], bytes]) -> None:
     first, second = lines("intent", "step")
     journal = decode_journal(first + tail(second))
@@ -52,7 +51,29 @@ def test_row_27_a_torn_intent_is_an_operation_that_never_began() -> None:
     assert journal.operation is None and journal.closed and journal.torn
 
 
-@pytest.mark.parametrize("position", range(2))
+@pytest.mark.parametrize(
+    "data",
+    [b"\0", b"\0" * 4096, b"\0" * 9 + b"\n", lines("intent")[0][:-9] + b"\0" * 9],
+    ids=["one-nul", "a-page", "nul-line", "nul-end"],
+)
+def test_row_27_nuls_in_place_of_the_intent_are_no_torn_record(data: bytes) -> None:
+    _refused(data, "journal_corrupt")
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096])
+def test_row_27_nuls_alone_block_and_are_kept(rig: Rig, active: str, size: int) -> None:
+    """A journal of NULs may be that of a switch under way: recover says so, and leaves it."""
+    newer = rig.release("0.2.0")
+    activate = ("activate", "--components", "ssh-access", "--evidence", "/evidence", "--release", newer)
+    assert rig.killed("activate/after-links", *activate) == -signal.SIGKILL
+    size = size or rig.paths.journal.stat().st_size
+    rig.paths.journal.write_bytes(b"\0" * size)
+    result = rig.run("recover")
+    assert result.code == 9 and "journal_corrupt" in result.stderr
+    assert rig.paths.journal.read_bytes() == b"\0" * size and rig.activate(newer).code == 9
+
+
+@pytest.mark.parametrize("position", range(3))
 def test_row_27_a_damaged_middle_is_refused_with_exit_9(position: int) -> None:
     records = lines("intent", "step", "step")
     records[position] = records[position].replace(b"2026", b"2027")
