@@ -68,11 +68,6 @@ class ComponentState:
         """Started at boot."""
         return self.unit_file_state in {"enabled", "enabled-runtime"}
 
-    @property
-    def masked(self) -> bool:
-        """An administrator forbade the unit."""
-        return self.unit_file_state in {"masked", "masked-runtime"}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentIntent:

@@ -6,7 +6,7 @@ import msgspec
 
 from installer.domain.activation import ComponentState, PlacedFile, environment_path, unit_path
 from installer.domain.health import ReportedStatus
-from installer.domain.refusal import VERIFICATION_FAILED, Refusal
+from installer.domain.refusal import PREFLIGHT_REFUSED, VERIFICATION_FAILED, Refusal
 from installer.domain.state import State
 from installer.domain.strict_json import StrictJsonError, decode_object
 from installer.host.context import Host
@@ -15,11 +15,16 @@ from installer.host.systemd import ServiceError
 
 
 def observe_component(host: Host, *, name: str, unit: str, state: State) -> ComponentState:
-    """The component now. Raises Refusal ``unreadable``, ``path_strange`` or ``systemd_unanswered``."""
+    """The component now. Raises Refusal ``unreadable``, ``path_strange``, ``systemd_unanswered``, or
+    ``unit_masked``: a mask stands in the unit file's place, and such a unit could be neither started nor
+    restored.
+    """
     try:
         seen = host.services.show(unit)
     except ServiceError as error:
         raise systemd_unanswered(error) from error
+    if seen.masked:
+        raise _masked(unit)
     places = (unit_path(unit), environment_path(name))
     files = tuple(
         PlacedFile(path=place, file=read_file(host.paths.at(place), limit=host.limits.input_size))
@@ -60,4 +65,14 @@ def systemd_unanswered(error: ServiceError) -> Refusal:
         wanted="systemd's answer about the unit",
         remedy="See `systemctl status` and the journal of systemd, then run the phase again.",
         exit_code=VERIFICATION_FAILED,
+    )
+
+
+def _masked(unit: str) -> Refusal:
+    return Refusal(
+        "unit_masked",
+        found=f"{unit} is masked",
+        wanted="a unit that may be started",
+        remedy=f"An administrator masked it. systemctl unmask {unit}, if that is wanted.",
+        exit_code=PREFLIGHT_REFUSED,
     )

@@ -29,7 +29,6 @@ from installer.phases.guards import (
     refuse_bad,
     refuse_changed_inputs,
     refuse_downgrade,
-    refuse_masked,
     refuse_mismatch,
     refuse_unfinished,
     refuse_unreadable_component_journal,
@@ -160,7 +159,6 @@ def _targets(
         unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
         refuse_downgrade(name, prior, installed.id, named=request.named)
-        refuse_masked(unit, prior)
         refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
         accepted = unit in request.accepted_units
         refuse_edited_files(host, site, name, prior, unit, accepted=accepted)

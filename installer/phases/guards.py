@@ -106,20 +106,6 @@ def refuse_bad(name: str, release: str, state: State, *, retry: bool) -> None:
         )
 
 
-def refuse_masked(unit: str, prior: ComponentState) -> None:
-    """Raise ``unit_masked`` (exit 3) for a unit an administrator forbade: it could not be started, nor
-    restored.
-    """
-    if prior.masked:
-        raise Refusal(
-            "unit_masked",
-            found=f"{unit} is masked",
-            wanted="a unit that may be started",
-            remedy=f"An administrator masked it. systemctl unmask {unit}, if that is wanted.",
-            exit_code=PREFLIGHT_REFUSED,
-        )
-
-
 def refuse_unreadable_component_journal(host: Host, installed: InstalledRelease, name: str) -> None:
     """Raise unless the release reads the component's journal on disk (B32, row 36)."""
     component = installed.component(name)

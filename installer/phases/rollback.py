@@ -18,7 +18,6 @@ from installer.phases.checks_host import switch_room_findings
 from installer.phases.guards import (
     refuse_bad,
     refuse_changed_inputs,
-    refuse_masked,
     refuse_mismatch,
     refuse_unfinished,
     refuse_unreadable_component_journal,
@@ -91,7 +90,6 @@ def _targets(
         unit = installed.component(name).unit
         prior = observe_component(host, name=name, unit=unit, state=state)
         refuse_bad(name, installed.id, state, retry=request.retry_bad)
-        refuse_masked(unit, prior)
         refuse_changed_inputs(name, prior, site.profile, accepted=request.accept_inputs)
         accepted = unit in request.accepted_units
         refuse_edited_files(host, site, name, prior, unit, accepted=accepted)

@@ -3,6 +3,7 @@
 """
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,9 +90,28 @@ def test_row_32_a_masked_unit_is_refused_before_anything_stops(rig: Rig, active:
     assert result.code == 3 and "it is masked" in result.stderr and _count(rig, "stop") == stops
     rig.fake.units[UNIT].masked = False
     assert rig.activate(newer).code == 0
-    rig.fake.units[UNIT].masked = True
-    refused = rig.run("rollback")
-    assert refused.code == 3 and "unit_masked" in refused.stderr
+    stops = _count(rig, "stop")
+    _mask(rig)
+    for plan in ((), ("--plan",)):
+        refused = rig.run("rollback", *plan)
+        assert refused.code == 3 and "unit_masked" in refused.stderr, refused
+    assert _count(rig, "stop") == stops and rig.link() == newer
+
+
+def test_row_32_a_unit_masked_in_the_middle_of_a_switch_is_named_by_recover(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    words = ("activate", "--components", "ssh-access", "--evidence", "/evidence", "--release", newer)
+    assert rig.killed("activate/after-stop", *words) == -signal.SIGKILL
+    unit = rig.paths.at(f"/etc/systemd/system/{UNIT}").read_bytes()
+    _mask(rig)
+    refused = rig.run("recover")
+    assert refused.code == 8 and "is masked" in refused.stderr and "systemctl unmask" in refused.stderr
+    rig.fake.units[UNIT].masked = False
+    rig.paths.at(f"/etc/systemd/system/{UNIT}").unlink()
+    assert rig.run("recover").code == 0
+    assert (
+        rig.paths.at(f"/etc/systemd/system/{UNIT}").read_bytes() == unit and rig.snapshot()["runs"] == active
+    )
 
 
 def test_row_32_an_administrators_disable_is_kept(rig: Rig, active: str) -> None:
@@ -167,6 +187,14 @@ def test_row_32_a_local_drop_in_is_shown_and_kept(rig: Rig, active: str) -> None
     rig.fake.units[UNIT].drop_ins.append(drop_in)
     result = rig.activate(rig.release("0.2.0"))
     assert result.code == 0 and drop_in in result.stderr and drop_in in rig.run("status").stdout
+
+
+def _mask(rig: Rig) -> None:
+    """What ``systemctl mask`` leaves: a link to /dev/null in the unit file's place."""
+    path = rig.paths.at(f"/etc/systemd/system/{UNIT}")
+    path.unlink()
+    path.symlink_to("/dev/null")
+    rig.fake.units[UNIT].masked = True
 
 
 def _count(rig: Rig, verb: str) -> int:
