@@ -38,6 +38,15 @@ GENERATORS = {
     ),
 }
 
+# Points on P-256 that OpenSSH's sshkey_ec_validate_public refuses or just takes: the first x on the curve
+# from the order - 1 on, from 2^127 on (as long as half the order) and from 2^128 on (one bit longer).
+X_BEYOND_THE_ORDER = (
+    "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632554",
+    "484f0c0fda434ef0a808458914f328715d7a545e198ac7eee31dffe861b5d23f",
+)
+X_OF_128_BITS = (f"{1 << 127:064x}", "3ecdbcc47d8353cfbff8e08a9a8adfa1a693f174e93b8367676ea1525c7355c7")
+X_OF_129_BITS = (f"{1 << 128:064x}", "4d8531d11aecbfe7bc2c6f48e2a1a3fd264a9165a891001f9b7c2d4a19d9d622")
+
 
 def string(data: bytes) -> bytes:
     """RFC 4251 §5 `string`."""
@@ -61,7 +70,12 @@ def sk_ed25519(application: bytes = b"ssh:") -> bytes:
 
 def point(curve: str) -> bytes:
     """The curve's generator, uncompressed (SEC 1 §2.3.3)."""
-    x, y = GENERATORS[curve]
+    return uncompressed(GENERATORS[curve])
+
+
+def uncompressed(coordinates: tuple[str, str]) -> bytes:
+    """SEC 1 §2.3.3."""
+    x, y = coordinates
     return b"\x04" + bytes.fromhex(x) + bytes.fromhex(y)
 
 
@@ -161,6 +175,10 @@ def accepted_vectors() -> list[dict[str, Any]]:
         rows.append(accepted(f"ecdsa_{curve}", plain(kind, ecdsa(curve)), kind, ecdsa(curve)))
     sk = ecdsa("nistp256", inner=SK_ECDSA) + string(b"ssh:")
     rows.append(accepted("security_key_ecdsa", plain(SK_ECDSA, sk), SK_ECDSA, sk))
+    long_name = sk_ed25519(b"a" * 255)
+    rows.append(accepted("application_of_255", plain(SK_ED25519, long_name), SK_ED25519, long_name))
+    p256, least = "ecdsa-sha2-nistp256", ecdsa("nistp256", uncompressed(X_OF_129_BITS))
+    rows.append(accepted("ecdsa_coordinate_of_129_bits", plain(p256, least), p256, least))
     return rows
 
 
@@ -211,6 +229,19 @@ def refused_lines() -> list[dict[str, Any]]:
         refused(
             "pem", f"-----BEGIN PUBLIC KEY-----\n{K1}\n-----END PUBLIC KEY-----", "key_format_pem", "C21"
         ),
+        refused("pem_without_a_blank", "-----BEGIN", "key_format_pem", "C21"),
+        refused("dashes_of_no_format", "---- BEGIN X", "key_unsupported_type"),
+        refused("rfc4716_without_its_blank", "----BEGIN SSH2 PUBLIC KEY ----", "key_unsupported_type", "C21"),
+        refused("options_before_a_certificate", f"no-pty {CERTIFICATE} {K1}", "key_options", "C14"),
+        refused(
+            "certificate_of_a_type_not_ours",
+            f"ssh-dss-cert-v01@openssh.com {K1}",
+            "key_certificate",
+            "C14",
+        ),
+        refused("padding_alone", f"{ED25519} ==", "key_bad_base64", "C09"),
+        refused("one_sign_too_many", f"{ED25519} {K1}A", "key_base64_padding", "C09"),
+        refused("three_signs_of_padding", f"{ED25519} {K1}A===", "key_base64_padding", "C10"),
         refused("private_key", f"-----BEGIN OPENSSH PRIVATE KEY-----\n{K1}\n", "key_private"),
         refused("private_key_of_putty", f"PuTTY-User-Key-File-3: ssh-ed25519\n{K1}\n", "key_private"),
     ]
@@ -226,7 +257,17 @@ def refused_blobs() -> list[dict[str, Any]]:
         string(b"ssh-rsa") + number(65537) + string(b"\x00\x00" + modulus(3072).to_bytes(384, "big"))
     )
     negative = string(b"ssh-rsa") + number(65537) + string(modulus(3072).to_bytes(384, "big"))
+    beyond, tiny = uncompressed(X_BEYOND_THE_ORDER), uncompressed(X_OF_128_BITS)
+    sk_beyond, sk_tiny = (ecdsa("nistp256", q, inner=SK_ECDSA) + string(b"ssh:") for q in (beyond, tiny))
     return [
+        refused("coordinate_beyond_the_order", plain(p256, ecdsa("nistp256", beyond)), "key_blob_malformed"),
+        refused("coordinate_of_128_bits", plain(p256, ecdsa("nistp256", tiny)), "key_blob_malformed"),
+        refused("security_key_beyond_the_order", plain(SK_ECDSA, sk_beyond), "key_blob_malformed"),
+        refused("security_key_of_128_bits", plain(SK_ECDSA, sk_tiny), "key_blob_malformed"),
+        refused("application_of_256", plain(SK_ED25519, sk_ed25519(b"a" * 256)), "key_blob_malformed"),
+        refused("application_with_a_blank", plain(SK_ED25519, sk_ed25519(b"ssh: x")), "key_blob_malformed"),
+        refused("rsa_2048_exponent_1", plain("ssh-rsa", rsa(2048, exponent=1)), "key_blob_malformed"),
+        refused("rsa_2048_even_modulus", plain("ssh-rsa", rsa(2048, even=True)), "key_rsa_size"),
         refused("bytes_after_the_key", plain(ED25519, ed25519(0x11) + b"extra"), "key_trailing_bytes", "C11"),
         refused(
             "bytes_after_a_security_key",

@@ -190,13 +190,15 @@ def _rsa(reader: _Reader, _key_type: str) -> int:
     modulus = reader.positive("modulus")
     bits = modulus.bit_length()
     limits = RSA_LIMITS
+    if exponent < 3 or exponent % 2 == 0 or exponent.bit_length() > limits.exponent_max:
+        raise _malformed("its exponent is not that of an RSA key")
     if not limits.modulus_min <= bits <= limits.modulus_max:
         raise KeyRefused(
             Refusal.RSA_SIZE,
             f"this RSA key has {bits} bits; {limits.modulus_min} to {limits.modulus_max} are accepted",
         )
-    if exponent < 3 or exponent % 2 == 0 or exponent.bit_length() > limits.exponent_max or modulus % 2 == 0:
-        raise _malformed("its exponent and modulus are not those of an RSA key")
+    if modulus % 2 == 0:
+        raise _malformed("its modulus is not that of an RSA key")
     return bits
 
 

@@ -20,8 +20,8 @@ LINE_BYTES_MAX: Final = 8192
 
 _CERTIFICATE_SUFFIX: Final = "-cert-v01@openssh.com"
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+=*")
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
-"""Unicode categories nobody types into a key: controls, format marks, separators of lines (C04, C18)."""
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories nobody types into a key: controls, formats, surrogates, line separators (C04, C18)."""
 
 _TYPE_LIKE: Final = re.compile(r"[A-Za-z0-9@.-]{1,48}")
 """What may be repeated in a refusal: the form of a type's name, too short for a key."""
@@ -29,8 +29,8 @@ _TYPE_LIKE: Final = re.compile(r"[A-Za-z0-9@.-]{1,48}")
 _FORMATS: Final = (
     (re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY"), Refusal.PRIVATE_KEY, "a private key"),
     (re.compile(r"PuTTY-User-Key-File"), Refusal.PRIVATE_KEY, "a PuTTY private key file"),
-    (re.compile(r"---- ?BEGIN SSH2 "), Refusal.RFC4716, "an RFC 4716 (SSH2) public key block"),
-    (re.compile(r"-----BEGIN "), Refusal.PEM, "a PEM block"),
+    (re.compile(r"---- BEGIN SSH2"), Refusal.RFC4716, "an RFC 4716 (SSH2) public key block"),
+    (re.compile(r"-----BEGIN"), Refusal.PEM, "a PEM block"),
 )
 
 

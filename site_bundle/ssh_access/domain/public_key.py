@@ -19,6 +19,7 @@ from site_bundle.ssh_access.domain.elliptic import P256, P384, P521
 MAX_LINE_BYTES = 8192
 RSA_MIN_BITS, RSA_MAX_BITS = 3072, 16384
 RSA_MAX_EXPONENT_BITS = 64
+MAX_APPLICATION_BYTES = 255
 _CURVES = {
     "ecdsa-sha2-nistp256": P256,
     "ecdsa-sha2-nistp384": P384,
@@ -26,8 +27,8 @@ _CURVES = {
     "sk-ecdsa-sha2-nistp256@openssh.com": P256,
 }
 TYPES = frozenset({"ssh-ed25519", "sk-ssh-ed25519@openssh.com", "ssh-rsa", *_CURVES})
-_TYPE_SHAPE = re.compile(r"[a-z0-9-]+(@[a-z0-9.-]+)?")
-_BASE64_SIGNS = re.compile(r"[A-Za-z0-9+/]*(=*)")
+_CERTIFICATE = "-cert-v01@openssh.com"
+_BASE64_SIGNS = re.compile(r"([A-Za-z0-9+/]+)(=*)")
 
 
 class MalformedKeyError(ValueError):
@@ -87,9 +88,9 @@ def _one_line(text: str) -> str:
         raise MalformedKeyError("key_empty")
     if line.startswith("PuTTY-User-Key-File") or re.match(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY", line):
         raise MalformedKeyError("key_private")
-    if line.startswith("-----BEGIN "):
+    if line.startswith("-----BEGIN"):
         raise MalformedKeyError("key_format_pem")
-    if line.startswith("---- BEGIN "):
+    if line.startswith("---- BEGIN SSH2"):
         raise MalformedKeyError("key_format_rfc4716")
     if "\n" in line or "\r" in line:
         raise MalformedKeyError("key_multiple_lines")
@@ -101,9 +102,9 @@ def _one_line(text: str) -> str:
 
 def _why_not(kind: str, rest: str) -> str:
     """Why the first word is no type of ours: a type we refuse, or options before the type (C02)."""
-    if kind.endswith("-cert-v01@openssh.com"):
+    if kind.endswith(_CERTIFICATE):
         return "key_certificate"
-    if any(word in TYPES for word in rest.split(" ")):
+    if any(word in TYPES or word.endswith(_CERTIFICATE) for word in rest.split(" ")):
         return "key_options"
     return "key_unsupported_type"
 
@@ -112,10 +113,9 @@ def _decoded(encoded: str) -> bytes:
     signs = _BASE64_SIGNS.fullmatch(encoded)
     if signs is None:
         raise MalformedKeyError("key_bad_base64")
-    if len(encoded) % 4 or len(signs[1]) > 2:
-        bare = len(encoded) - len(signs[1])
-        # The right signs with a wrong number of `=` are a padding fault (C09, C10); one sign too many is not.
-        raise MalformedKeyError("key_bad_base64" if bare % 4 == 1 else "key_base64_padding")
+    # A remainder of one sign has no right padding either (C09, C10).
+    if len(signs[1]) % 4 == 1 or len(signs[2]) != -len(signs[1]) % 4:
+        raise MalformedKeyError("key_base64_padding")
     try:
         blob = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -140,7 +140,9 @@ def _check_blob(kind: str, blob: bytes) -> None:
         _demand(len(fields.next()) == 32)
     if kind.startswith("sk-"):
         application = fields.next()
-        _demand(bool(application) and all(32 < sign < 127 for sign in application))
+        _demand(
+            0 < len(application) <= MAX_APPLICATION_BYTES and all(32 < sign < 127 for sign in application)
+        )
     if fields.rest:
         raise MalformedKeyError("key_trailing_bytes")
 
