@@ -180,6 +180,45 @@ def grants_revoke(grant_id: object) -> None:
 
 
 @cli.group()
+def feeds() -> None:
+    """The history of changes each Site's agent follows, and its identity."""
+
+
+@feeds.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+def feeds_list(as_json: bool) -> None:
+    """List each Site's feed with its last sequence."""
+    with _told():
+        import json
+
+        from central.processes.operator import list_feeds
+
+        found = [
+            {"site": feed.site, "feed": str(feed.feed), "head": feed.head}
+            for feed in list_feeds(_settings("operator"))
+        ]
+        if as_json:
+            click.echo(json.dumps({"schema": 1, "feeds": found}))
+            return
+        for feed in found:
+            click.echo(f"{feed['site']:<12} {feed['feed']}  {feed['head']}")
+
+
+@feeds.command("renew")
+@click.option("--site", required=True, help="The Site's environment name, such as slurm.")
+def feeds_renew(site: str) -> None:
+    """Draw a new identity for a Site's feed: a step of every restore, before the Site API starts.
+
+    The Site's agent then removes no key until its administrator accepts the feed.
+    """
+    with _told():
+        from central.processes.operator import renew_feed
+
+        feed = renew_feed(_settings("operator"), site)
+        click.echo(f"{feed.site} has feed {feed.feed} at {feed.head}")
+
+
+@cli.group()
 def evidence() -> None:
     """Signed evidence that a contract was accepted, for a Site's installer (I12)."""
 

@@ -92,23 +92,28 @@ class Waiters:
             return sum(len(watches) for watches in self._watches.values())
 
     @contextmanager
-    def watch(self, channel: str, key: str) -> Iterator[Watch]:
-        """Register a poll for ``key`` (the notification's payload) of ``channel``."""
+    def watch(self, channel: str, key: str, *, at_most: int | None = None) -> Iterator[Watch]:
+        """Register a poll for ``key`` (the notification's payload) of ``channel``.
+
+        Beside ``at_most`` others of the same key it is not parked: its ``wait`` ends at once (X13).
+        """
         if channel not in self._channels:
             raise ValueError(f"channel {channel} is not listened to; known: {', '.join(self._channels)}")
         watch = Watch(self.clock)
         with self._lock:
-            self._watches.setdefault((channel, key), set()).add(watch)
-            if self._closing.is_set():
+            parked = self._watches.get((channel, key), ())
+            if self._closing.is_set() or (at_most is not None and len(parked) >= at_most):
                 watch.end()
+            else:
+                self._watches.setdefault((channel, key), set()).add(watch)
         try:
             yield watch
         finally:
             with self._lock:
-                watches = self._watches[channel, key]
+                watches = self._watches.get((channel, key), set())
                 watches.discard(watch)
                 if not watches:
-                    del self._watches[channel, key]
+                    self._watches.pop((channel, key), None)
 
     def stop(self) -> None:
         """Answer every parked poll at once; later ones do not wait (G03). Safe from any thread."""

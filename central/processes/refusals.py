@@ -8,7 +8,7 @@ from central.grants.domain.grant import GrantRefused
 from central.kernel.embedded_postgres import EmbeddedPostgresFailed
 from central.kernel.errors import CorruptState
 from central.kernel.migrations import MigrationRefused
-from central.ssh_access.application.ports import KeyUnknown
+from central.ssh_access.application.ports import FeedUnknown, KeyUnknown
 
 
 class StartRefused(Exception):
@@ -17,6 +17,7 @@ class StartRefused(Exception):
 
 OperatorRefused: Final = (
     EvidenceRefused,
+    FeedUnknown,
     GrantRefused,
     GrantUnknown,
     KeyUnknown,
@@ -34,6 +35,10 @@ def refusal_of(error: Exception) -> tuple[str, str]:
         GrantUnknown: (
             "grant_unknown",
             "there is no grant of this id; `pharos-central grants list` shows them",
+        ),
+        FeedUnknown: (
+            "feed_unknown",
+            f"{error} has no feed yet; `pharos-central feeds list` shows those that are",
         ),
         KeyUnknown: ("key_unknown", "there is no key of this id"),
         MigrationRefused: ("schema_refused", str(error)),

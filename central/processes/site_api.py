@@ -57,6 +57,7 @@ class SiteApi:
             record_results=RecordResults(keys),
             waiters=waiters,
             channel=CHANNEL,
+            pollers=self.settings.pollers,
             clock=utc_now,
         )
         app.register_blueprint(routes.blueprint())

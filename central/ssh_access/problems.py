@@ -80,6 +80,13 @@ KEY_UNKNOWN = ProblemSpec(
     meaning="This member has no key of this id.",
     remedy="List the keys and use an id from there.",
 )
+FEED_POSITION_UNKNOWN = ProblemSpec(
+    code="feed_position_unknown",
+    status=409,
+    title="The feed does not go that far",
+    meaning="`after` is above the feed's last sequence: central was restored to an earlier time.",
+    remedy="Remove no key; read from `after=0` and see `pharos-ssh-access accept-feed`.",
+)
 OBSERVED_IN_FUTURE = ProblemSpec(
     code="observed_in_future",
     status=422,
@@ -96,5 +103,6 @@ PROBLEMS: Mapping[str, ProblemSpec] = problem_table(
     KEY_EXISTS,
     KEY_LIMIT,
     KEY_UNKNOWN,
+    FEED_POSITION_UNKNOWN,
     OBSERVED_IN_FUTURE,
 )

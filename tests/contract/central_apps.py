@@ -99,6 +99,7 @@ def _site_app(keys: MemoryMemberKeys, grants: MemoryGrants) -> Flask:
         record_results=RecordResults(keys),
         waiters=Waiters("postgresql://nowhere", [CHANNEL], clock=lambda: float("inf")),
         channel=CHANNEL,
+        pollers=4,
         clock=lambda: CLOCK,
     )
     app.register_blueprint(routes.blueprint())

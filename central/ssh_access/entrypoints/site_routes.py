@@ -21,11 +21,11 @@ from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
 from central.ssh_access.application.list_changes import ListChanges
 from central.ssh_access.application.record_results import ObservedInFuture, RecordResults
 from central.ssh_access.domain.command import Command, report_command
-from central.ssh_access.domain.feed import ChangePage
+from central.ssh_access.domain.feed import ChangePage, PositionUnknown
 from central.ssh_access.domain.member_key import Site
 from central.ssh_access.entrypoints import wire
 from central.ssh_access.entrypoints.reports import site_results
-from central.ssh_access.problems import OBSERVED_IN_FUTURE
+from central.ssh_access.problems import FEED_POSITION_UNKNOWN, OBSERVED_IN_FUTURE
 
 _LOG: Final = logging.getLogger("central.ssh_access")
 WAIT_MAX: Final = 55
@@ -34,13 +34,14 @@ LIMIT_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class SiteRoutes:
-    """The three routes. `channel` is where news for a Site is said."""
+    """The three routes. `channel` is where news for a Site is said, `pollers` how many polls it may park."""
 
     caller: SiteCaller
     list_changes: ListChanges
     record_results: RecordResults
     waiters: Waiters
     channel: str
+    pollers: int
     clock: Clock
 
     def blueprint(self) -> Blueprint:
@@ -72,16 +73,26 @@ class SiteRoutes:
         after = query.integer("after", minimum=0, maximum=MAX_INTEGER)
         wait = query.integer("wait", default=0, minimum=0, maximum=WAIT_MAX)
         limit = query.integer("limit", default=LIMIT_MAX, minimum=1, maximum=LIMIT_MAX)
-        if wait:
-            page = self._parked(site, after, limit, monotonic() + wait)
-        else:
-            page = self.list_changes(site, after, limit, _never)
+        try:
+            if wait:
+                page = self._parked(site, after, limit, monotonic() + wait)
+            else:
+                page = self.list_changes(site, after, limit, _never)
+        except PositionUnknown as error:
+            raise Problem(
+                FEED_POSITION_UNKNOWN,
+                f"{error}; ask for after=0",
+                extra={"feed": str(error.feed), "head": error.head},
+            ) from None
         return answer(wire.changes_body(site, page))
 
     def _parked(self, site: Site, after: int, limit: int, deadline: float) -> ChangePage:
-        """Waits without a connection (X13); a grant revoked meanwhile is refused before the next read."""
+        """Waits without a connection (X13); a grant revoked meanwhile is refused before the next read.
+
+        A poll beyond the Site's `pollers` answers what stands: the threads it would take are the others'.
+        """
         token = bearer_token()
-        with self.waiters.watch(self.channel, site) as watch:
+        with self.waiters.watch(self.channel, site, at_most=self.pollers) as watch:
 
             def park() -> bool:
                 woken = watch.wait(deadline)

@@ -8,6 +8,13 @@ SELECT pg_advisory_xact_lock(hashtextextended('ssh_access.feed:' || %(site)s, 0)
 -- The Site's history begins, once.
 INSERT INTO ssh_access.feeds (site) VALUES (%(site)s) ON CONFLICT (site) DO NOTHING;
 
+-- name: feeds
+SELECT site, feed, head FROM ssh_access.feeds ORDER BY site;
+
+-- name: renew_feed
+-- Another identity for the history a restore left: whoever knows the earlier one sees that it is not this one.
+UPDATE ssh_access.feeds SET feed = %(feed)s WHERE site = %(site)s RETURNING site, feed, head;
+
 -- name: keys_of_member
 SELECT key_id, member, site, name, key_type, blob, bits, username, uid_number, entry_uuid, act, change_id, state,
        reason, added_at, changed_at, reported_at, answered_at, revision

@@ -236,6 +236,7 @@ def test_neither_role_can_do_the_others_work(
         ],
         "pharos_operator": [
             "UPDATE ssh_access.member_keys SET state = 'active'",
+            "UPDATE ssh_access.feeds SET head = 0",
             "DELETE FROM site_grants.grants",
             "UPDATE site_grants.grants SET secret_digest = ''",
         ],

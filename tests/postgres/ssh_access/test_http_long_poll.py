@@ -81,6 +81,33 @@ def test_72_parked_polls_leave_health_and_changes(running: Running) -> None:
         assert all(len(answer.body["changes"]) == 1 for answer in done(polls["k8s"], WOKEN))
 
 
+def test_x13_more_polls_of_one_site_than_it_may_park_take_nothing_from_another(running: Running) -> None:
+    """Enough polls of one Site to take every thread: those beyond its share answer at once what stands, and
+    the other Site's poll and /healthz answer while its share is parked.
+    """
+    grants = {site: running.grant(site) for site in SITES}
+    heads = {site: head_of(running, grants[site]) for site in SITES}
+    more = POLLERS + 20
+
+    def poll(site: str) -> Answer:
+        return running.site(grants[site], "GET", f"/changes?after={heads[site]}&wait={WAIT}")
+
+    with ThreadPoolExecutor(POLLERS + more) as workers:
+        polls = [workers.submit(poll, "slurm") for _ in range(POLLERS + more)]
+        until(lambda: sum(one.done() for one in polls) == more)
+        assert parked_count(running) == POLLERS
+        for answer in (one.result() for one in polls if one.done()):
+            assert (answer.status, answer.body["changes"], answer.body["next"]) == (200, [], heads["slurm"])
+        other = workers.submit(poll, "k8s")
+        until_parked(running, POLLERS + 1)
+        assert running.site(grants["k8s"], "GET", "/grant").status == 200
+        assert running.pool.request("GET", f"{running.site_url}/healthz").status == 200
+        assert running.member(running.token(), "POST", body=add_body(1010, "k8s")).status == 201
+        assert len(other.result(WOKEN).body["changes"]) == 1
+        assert running.member(running.token(), "POST", body=add_body(1011)).status == 201
+        done(polls, WOKEN)
+
+
 def test_a_poll_without_news_ends_at_its_deadline_empty(running: Running) -> None:
     grant = running.grant()
     head = head_of(running, grant)
@@ -95,15 +122,13 @@ def test_a_poll_without_news_ends_at_its_deadline_empty(running: Running) -> Non
     )
 
 
-def test_a_poll_above_the_head_is_not_woken_by_older_news(running: Running) -> None:
-    """`after` beyond the head: a change below it wakes the poll, which reads, finds nothing and waits on."""
+def test_e3_a_poll_above_the_head_is_refused_at_once(running: Running) -> None:
+    """Parked, it would be passed over by the changes that take those sequences."""
     grant = running.grant()
     head = head_of(running, grant)
-    with ThreadPoolExecutor(1) as worker:
-        poll = worker.submit(running.site, grant, "GET", f"/changes?after={head + 5}&wait=2")
-        until(lambda: parked_count(running) == 1 or poll.done())
-        running.member(running.token(), "POST", body=add_body(1002))
-        assert poll.result(timeout=NEVER).body["changes"] == []
+    answer = running.site(grant, "GET", f"/changes?after={head + 1}&wait={WAIT}")
+    assert (answer.status, answer.body["code"], answer.body["head"]) == (409, "feed_position_unknown", head)
+    assert running.site(grant, "GET", f"/changes?after={head}").status == 200
 
 
 def test_no_change_is_missed_between_reading_and_waiting(running: Running) -> None:

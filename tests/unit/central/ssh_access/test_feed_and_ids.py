@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from central.ssh_access.domain.command import change_id_of, key_id_of, member_command, report_command
-from central.ssh_access.domain.feed import Change, page
+from central.ssh_access.domain.feed import Change, PositionUnknown, page
 from central.ssh_access.domain.key_name import NameRefused, check_name
 from central.ssh_access.domain.member_key import Act, MemberId, Site, Target
 from central.ssh_access.domain.public_key import PublicKey
@@ -34,8 +34,15 @@ def test_the_last_page_covers_the_head_though_its_changes_are_superseded() -> No
     assert (found.next, found.more) == (9, False)
 
 
-def test_next_is_never_below_after() -> None:
-    assert page(FEED, head=4, after=7, limit=2, found=()).next == 7
+def test_next_is_the_head_for_who_has_read_it_all() -> None:
+    assert page(FEED, head=7, after=7, limit=2, found=()).next == 7
+
+
+def test_e3_a_position_above_the_head_is_of_another_history() -> None:
+    """Covered up to 7, the changes 5 to 7 of a restored history would never be read."""
+    with pytest.raises(PositionUnknown) as unknown:
+        page(FEED, head=4, after=7, limit=2, found=())
+    assert (unknown.value.feed, unknown.value.head) == (FEED, 4)
 
 
 def test_ids_are_the_commands_own() -> None:
