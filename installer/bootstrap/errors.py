@@ -32,6 +32,10 @@ class Code:
 
 
 _FETCH_AGAIN = "Fetch the archive and its signatures again, and compare its SHA-256 with the hand-off."
+_DAMAGED = (
+    "Keep a copy to look at. Once no link names the release (see `pharos-installer status`; switch to another"
+    " one first), move its folder away and install it again."
+)
 
 CODES: Final[Mapping[str, Code]] = MappingProxyType(
     {
@@ -47,10 +51,14 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
             VERIFICATION_FAILED, "an input is not a regular file or folder", "Name a regular file."
         ),
         "input_owner": Code(
-            VERIFICATION_FAILED, "an input belongs to somebody who is not trusted", "chown root it."
+            VERIFICATION_FAILED,
+            "an input belongs to somebody who is not trusted",
+            "Compare it with the hand-off; if it is right, put a copy of root in its place.",
         ),
         "input_writable": Code(
-            VERIFICATION_FAILED, "an input, or a folder above it, can be changed by others", "chmod go-w it."
+            VERIFICATION_FAILED,
+            "an input, or a folder above it, can be changed by others",
+            "Compare it with the hand-off, then chmod go-w it.",
         ),
         "input_too_large": Code(
             VERIFICATION_FAILED, "an input is larger than its bound", "Name the right file."
@@ -123,7 +131,11 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
         "storage_failed": Code(
             INSTALL_FAILED, "the file system refused a write", "Free space or mend the mount."
         ),
-        "environment_exists": Code(INSTALL_FAILED, "the environment's folder is there already", "Remove it."),
+        "environment_exists": Code(
+            INSTALL_FAILED,
+            "the environment's folder is there already",
+            "Look what it is; once no link names it, move it away and run again.",
+        ),
         "environment_venv": Code(
             INSTALL_FAILED, "the interpreter could not make an environment", "Mend Python."
         ),
@@ -146,17 +158,19 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
         "seal_malformed": Code(
             VERIFICATION_FAILED,
             "the seal cannot be read",
-            "Keep a copy to look at, remove the folder, install again.",
+            _DAMAGED,
         ),
-        "seal_other_release": Code(
-            VERIFICATION_FAILED, "the seal is of another release", "Remove the folder, install again."
-        ),
+        "seal_other_release": Code(VERIFICATION_FAILED, "the seal is of another release", _DAMAGED),
         "tree_changed": Code(
             VERIFICATION_FAILED,
             "something in a sealed folder was changed",
-            "Keep a copy to look at, remove the folder, install again.",
+            _DAMAGED,
         ),
-        "tree_unsealable": Code(INSTALL_FAILED, "an entry that a seal cannot cover", "Remove the entry."),
+        "tree_unsealable": Code(
+            INSTALL_FAILED,
+            "a folder that a seal cannot cover, or one that is sealed already",
+            "Run install again, which builds it anew; if it happens again use another release.",
+        ),
     }
 )
 

@@ -120,7 +120,9 @@ def _judge(facts: os.stat_result, where: Path, what: str, trust: Trust) -> None:
             "input_owner",
             found=f"{where} belongs to user {facts.st_uid}",
             wanted=f"{what} that belongs to {' or '.join(str(uid) for uid in sorted(trust.owners))}",
-            remedy=f"chown root {where} after looking at it, or use a folder of root.",
+            remedy="Move the input to a folder of root that nobody else can change."
+            if stat.S_ISDIR(facts.st_mode)
+            else f"Compare {where} with the hand-off; if it is right put a copy that root owns in its place.",
         )
     sticky = stat.S_ISDIR(facts.st_mode) and bool(facts.st_mode & stat.S_ISVTX) and trust.sticky_parents
     if facts.st_mode & _OTHERS_WRITE and not sticky:
@@ -130,5 +132,6 @@ def _judge(facts: os.stat_result, where: Path, what: str, trust: Trust) -> None:
             wanted=f"{what} that group and others cannot change",
             remedy="Move it to a folder that only root can write, such as /root."
             if facts.st_mode & stat.S_ISVTX
-            else f"chmod go-w {where}, or move it to a folder that only root can write.",
+            else f"Others could have changed it: compare it with the hand-off. Then chmod go-w {where}, or"
+            " move it to a folder that only root can write.",
         )

@@ -62,13 +62,22 @@ class Seal:
     entries: int
 
 
+class _UnsealableError(Exception):
+    """An entry that a seal cannot cover: one to be sealed never may have it, a sealed one was changed."""
+
+
 def seal_tree(
     root: Path, *, release_id: str, manifest_sha256: str, checkpoint: Checkpoint = no_checkpoint
 ) -> Seal:
     """Seal the finished folder ``root``. Points: digest, seal-temp, seal-rename. Raises Refusal."""
     try:
         checkpoint("before-digest")
-        entries = _entries(root)
+        try:
+            entries = _entries(root)
+        except _UnsealableError as error:
+            raise refusal(
+                "tree_unsealable", found=f"{root}: {error}", wanted="files of one user, writable by it alone"
+            ) from error
         listing = encode_tree(entries)
         _write_synced(root, TREE, listing, lambda _point: None)
         _sync_file_system(root)
@@ -124,6 +133,10 @@ def verify_seal(root: Path, *, release_id: str | None = None) -> Seal:
         raise refusal("tree_changed", found=f"changed: {root / TREE}", wanted="the sealed listing")
     try:
         lines = tree_differences(wanted, _entries(root))
+    except _UnsealableError as error:
+        raise refusal(
+            "tree_changed", found=f"{root}: {error}", wanted="the folder as it was sealed"
+        ) from error
     except OSError as error:
         raise refusal(
             "input_unreadable", found=f"{root}: {error.strerror}", wanted="a readable folder"
@@ -138,7 +151,12 @@ def remove_unsealed(root: Path) -> None:
     the lock.
     """
     if read_seal(root) is not None:
-        raise refusal("tree_unsealable", found=f"{root} is sealed", wanted="an unfinished folder")
+        raise refusal(
+            "tree_unsealable",
+            found=f"{root} is sealed",
+            wanted="an unfinished folder",
+            remedy="Leave it as it is: only `install` of its own release removes a sealed folder.",
+        )
     try:
         shutil.rmtree(root)
     except OSError as error:
@@ -175,8 +193,7 @@ def _entries(root: Path) -> list[TreeEntry]:
     try:
         facts = os.fstat(folder)
         if facts.st_uid not in {0, os.geteuid()} or facts.st_mode & _OTHERS_WRITE:
-            found = f"{root} has owner {facts.st_uid} and mode {stat.S_IMODE(facts.st_mode):04o}"
-            raise refusal("tree_unsealable", found=found, wanted="a folder of root, writable by it alone")
+            raise _UnsealableError(f"it has {_ownership(facts)}")
         found_entries: list[TreeEntry] = []
         _walk(folder, "", facts.st_uid, found_entries)
     finally:
@@ -194,7 +211,7 @@ def _walk(folder: int, prefix: str, owner: int, entries: list[TreeEntry]) -> Non
             continue
         path = prefix + name
         if (fault := path_fault(path)) is not None:
-            raise _unsealable(fault, owner)
+            raise _UnsealableError(fault)
         try:
             inner = os.open(name, _FILE, dir_fd=folder)
         except OSError as error:
@@ -206,15 +223,14 @@ def _walk(folder: int, prefix: str, owner: int, entries: list[TreeEntry]) -> Non
             facts = os.fstat(inner)
             mode = facts.st_mode
             if facts.st_uid != owner or mode & _OTHERS_WRITE:
-                found = f"{path!a} has owner {facts.st_uid} and mode {stat.S_IMODE(mode):04o}"
-                raise _unsealable(found, owner)
+                raise _UnsealableError(f"{path!a} has {_ownership(facts)}")
             if stat.S_ISREG(mode):
                 entries.append(TreeEntry(path, mode, _sha256(inner, facts.st_size)))
             elif stat.S_ISDIR(mode):
                 entries.append(TreeEntry(path, mode, None))
                 _walk(inner, f"{path}/", owner, entries)
             else:
-                raise _unsealable(f"{path!a} is no file, link or folder", owner)
+                raise _UnsealableError(f"{path!a} is no file, link or folder")
         finally:
             os.close(inner)
 
@@ -223,15 +239,15 @@ def _link(folder: int, name: str, path: str, owner: int) -> TreeEntry:
     """The entry of what cannot be opened as a file: a link, or the refusal of anything else."""
     facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISLNK(facts.st_mode):
-        raise _unsealable(f"{path!a} is no file, link or folder", owner)
+        raise _UnsealableError(f"{path!a} is no file, link or folder")
     if facts.st_uid != owner:
-        raise _unsealable(f"{path!a} has owner {facts.st_uid}", owner)
+        raise _UnsealableError(f"{path!a} has owner {facts.st_uid}")
     target = os.readlink(name, dir_fd=folder)
     return TreeEntry(path, stat.S_IFLNK, hashlib.sha256(os.fsencode(target)).hexdigest())
 
 
-def _unsealable(found: str, owner: int) -> Exception:
-    return refusal("tree_unsealable", found=found, wanted=f"files of user {owner}, writable by it alone")
+def _ownership(facts: os.stat_result) -> str:
+    return f"owner {facts.st_uid} and mode {stat.S_IMODE(facts.st_mode):04o}"
 
 
 def _sha256(descriptor: int, size: int) -> str:

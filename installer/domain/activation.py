@@ -143,7 +143,8 @@ def linked_release(target: str | None, component: str) -> str | None:
             "link_foreign",
             found=f"component {component} is linked to {target!r}",
             wanted=f"a link of the form {link_target('RELEASE', component)!r}",
-            remedy="Another hand made this link. Look at it and remove it, then run the phase again.",
+            remedy="Another hand made this link. Put back the one that the success record names (see"
+            " `pharos-installer status`), with ln -sfnT; never remove the folder it is in.",
             exit_code=VERIFICATION_FAILED,
         )
     return release

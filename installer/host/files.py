@@ -224,6 +224,6 @@ def _strange(path: Path, what: str) -> Refusal:
         "path_strange",
         found=f"{path} is {what}",
         wanted="what the installer itself makes there",
-        remedy="Another hand made it. Look at it and move it away, then run the phase again.",
+        remedy="Another hand made it. Look what needs it before you move it away; then run the phase again.",
         exit_code=VERIFICATION_FAILED,
     )

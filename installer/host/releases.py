@@ -101,6 +101,7 @@ def _damaged(release: str, why: str) -> Refusal:
         "release_damaged",
         found=f"release {release}: {why}",
         wanted="the release as it was sealed",
-        remedy="Remove its folder when nothing is linked to it, and install it again.",
+        remedy="Keep a copy to look at. Once no link names it (see `pharos-installer status`; switch to"
+        " another release first), move its folder away and install it again.",
         exit_code=VERIFICATION_FAILED,
     )

@@ -80,7 +80,7 @@ def test_row18_sticky_folder_above_is_refused_on_a_host(secret: Path) -> None:
 
 
 def test_row18_foreign_owner_names_both_and_the_remedy(secret: Path) -> None:
-    with pytest.raises(Refusal, match=f"belongs to user {os.geteuid()}.*chown root") as caught:
+    with pytest.raises(Refusal, match=f"belongs to user {os.geteuid()}.*folder of root") as caught:
         read_input(
             secret, what="an input", size_limit=LIMIT, trust=Trust(frozenset({4242}), sticky_parents=True)
         )

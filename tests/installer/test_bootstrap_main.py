@@ -248,3 +248,11 @@ def test_every_code_has_meaning_and_remedy_and_none_is_invented() -> None:
         refusal("no_such_code", found="", wanted="")
     assert {field.name for field in fields(Places)} >= {"root", "lock"}
     assert TRUST.sticky_parents and not Places().sticky_parents
+
+
+def test_no_remedy_of_the_bootstrap_takes_away_what_may_be_in_use() -> None:
+    """A remedy is followed at night: it trusts nothing unseen, and removes nothing a link may name."""
+    for code, entry in CODES.items():
+        words = entry.remedy.lower()
+        assert "remove" not in words or code == "folder_differs", code
+        assert "chown" not in words and ("chmod" not in words or "compare" in words), code

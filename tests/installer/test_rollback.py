@@ -3,7 +3,10 @@
 """
 
 import json
+import os
 import sqlite3
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +44,38 @@ def test_h21_row_36_a_changed_retained_release_is_refused_before_anything_stops(
     result = rig.run("rollback")
     assert result.code == 4 and "pharos-ssh-access" in result.stderr
     assert rig.snapshot() == before and _count(rig, "stop") == stops
+
+
+def _chown(path: Path) -> None:
+    os.chown(path, 12345, -1, follow_symlinks=False)
+
+
+SPOILT: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "root-mode": (".", lambda path: path.chmod(0o777)),
+    "root-owner": (".", _chown),
+    "folder-mode": ("components", lambda path: path.chmod(0o775)),
+    "folder-owner": ("components", _chown),
+    "manifest-mode": ("manifest.json", lambda path: path.chmod(0o666)),
+    "manifest-owner": ("manifest.json", _chown),
+    "link-owner": ("components/ssh-access/venv/bin/python", _chown),
+    "pipe": ("pipe", os.mkfifo),
+    "name": ("new\nline", Path.touch),
+}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chown needs root")
+@pytest.mark.parametrize("how", SPOILT)
+def test_row_36_a_retained_release_of_wrong_mode_or_owner_is_changed_and_nobody_is_told_to_remove_it(
+    rig: Rig, active: str, how: str
+) -> None:
+    newer = rig.release("0.2.0")
+    assert rig.activate(newer).code == 0
+    name, spoil = SPOILT[how]
+    spoil(rig.paths.release(active) / name)
+    result = rig.run("rollback")
+    assert result.code == 4 and "tree_changed" in result.stderr, result
+    assert "emove" not in result.stderr and "Once no link names" in result.stderr
+    assert rig.link() == newer
 
 
 def test_rollback_works_although_the_current_release_is_damaged(rig: Rig, active: str) -> None:
