@@ -26,6 +26,7 @@ import msgspec
 
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import RefusedError, SiteError, UnavailableError
+from site_bundle.kernel.files import UntrustedInputError, read_input
 from site_bundle.kernel.strict_json import MalformedJsonError, decode_object, parse_object
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class SiteApiLimits:
     whole_seconds: float = 30.0  # one answer from request to last byte
     answer_bytes: int = 1024 * 1024
     problem_bytes: int = 16 * 1024
+    authority_bytes: int = 1024 * 1024
     retry_after_seconds: float = 600.0  # the longest Retry-After obeyed
 
 
@@ -152,7 +154,7 @@ class SiteApi:
             parts.hostname or "",
             parts.port,
             timeout=self._limits.connect_seconds,
-            context=_tls(self._ca_file),
+            context=_tls(self._ca_file, self._limits),
         )
         try:
             connection.connect()
@@ -178,18 +180,34 @@ class SiteApi:
         raise _failure(status, names, raw, self._limits)
 
 
-def _tls(ca_file: Path | None) -> ssl.SSLContext:
+def _tls(ca_file: Path | None, limits: SiteApiLimits) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
-    except (OSError, ssl.SSLError) as error:
+        context = ssl.create_default_context(cadata=_authority(ca_file, limits) if ca_file else None)
+    except UntrustedInputError as error:
+        raise RefusedError(
+            "ca_file_untrusted",
+            found=str(error),
+            wanted="a file that only root can change, in folders that only root can change, and no link: who"
+            " can change it can be the Site API",
+            remedy="compare it with the hand-off, then put a copy of root there with mode 0644",
+        ) from error
+    except (OSError, ValueError) as error:
         raise UnavailableError(
             "ca_file_unreadable",
-            found=f"{ca_file}: {error.strerror or 'no certificate in it'}",
+            found=f"{ca_file}: {getattr(error, 'strerror', None) or 'no certificate in it'}",
             wanted="the PEM file of the CA that signed the Site API's certificate",
             remedy="correct site_api.ca_file in the profile",
         ) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
+
+
+def _authority(ca_file: Path, limits: SiteApiLimits) -> str:
+    """The bytes that were judged are the bytes that are trusted (I18). Comments may be in any language."""
+    text = read_input(ca_file, max_bytes=limits.authority_bytes).decode("ascii", "replace")
+    if not text.strip():
+        raise ValueError(f"{ca_file} is empty")  # which must never mean the system's store
+    return text.replace("\ufffd", "?")
 
 
 def _read(response: http.client.HTTPResponse, max_bytes: int, deadline: float) -> bytes:

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from site_bundle.kernel.credential import Credential
-from site_bundle.kernel.errors import UnavailableError
+from site_bundle.kernel.errors import RefusedError, UnavailableError
 from site_bundle.kernel.site_api import SiteApi as Client
 from site_bundle.kernel.site_api import SiteApiLimits, SiteApiRefusedError, SiteApiUnavailableError
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
@@ -27,6 +28,7 @@ from tests.simulators.site_api.server import TOKEN, SiteApi
 from tests.site.agent import AgentProcess
 from tests.site.keys import K1
 
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 LIMITS = SiteApiLimits(connect_seconds=2, read_seconds=1, whole_seconds=1, answer_bytes=256 * 1024)
 
 
@@ -166,6 +168,80 @@ def test_ca_file_that_is_missing_or_empty(site_api: SiteApi, tmp_path: Path) -> 
         with pytest.raises(UnavailableError) as caught:
             grant(site_api, ca_file=path)
         assert caught.value.code == "ca_file_unreadable"
+
+
+def _writable(path: Path) -> Path:
+    path.chmod(0o666)
+    return path
+
+
+def _group_writable(path: Path) -> Path:
+    path.chmod(0o664)
+    return path
+
+
+def _link(path: Path) -> Path:
+    link = path.with_name("link.crt")
+    link.symlink_to(path)
+    return link
+
+
+def _folder_link(path: Path) -> Path:
+    link = path.parent.with_name("link")
+    link.symlink_to(path.parent)
+    return link / path.name
+
+
+def _folder_writable(path: Path) -> Path:
+    path.parent.chmod(0o777)
+    return path
+
+
+def _foreign(path: Path) -> Path:
+    os.chown(path, 65534, 65534)
+    return path
+
+
+def _fifo(path: Path) -> Path:
+    path.unlink()
+    os.mkfifo(path, 0o644)
+    return path
+
+
+SPOILT = [_writable, _group_writable, _link, _folder_link, _folder_writable, _fifo]
+
+
+@pytest.mark.parametrize("spoil", [*SPOILT, pytest.param(_foreign, marks=ROOT_ONLY)])
+def test_I18_ca_file_others_may_change_is_not_trusted(
+    site_api: SiteApi, tmp_path: Path, spoil: Callable[[Path], Path]
+) -> None:
+    """Who can change it can be the Site API and learn the token: nothing is sent."""
+    path = tmp_path / "pki" / "ca.crt"
+    path.parent.mkdir(mode=0o755)
+    path.write_bytes(site_api.ca_file.read_bytes())
+    path.chmod(0o644)
+    assert grant(site_api, ca_file=path).site == "slurm"
+    before = list(site_api.server.requests)
+    with pytest.raises(RefusedError) as caught:
+        grant(site_api, ca_file=spoil(path))
+    assert caught.value.code == "ca_file_untrusted"
+    assert site_api.server.requests == before
+
+
+def test_I18_doctor_fails_for_a_ca_file_others_may_change(agent: AgentProcess, tmp_path: Path) -> None:
+    path = tmp_path / "ca.crt"
+    path.write_bytes(agent.site_api.ca_file.read_bytes())
+    path.chmod(0o666)
+    done = agent.ask("doctor", "--json", PHAROS_SITE_API_CA_FILE=str(path))
+    check = next(item for item in json.loads(done.stdout)["checks"] if item["id"] == "site_api")
+    assert (done.returncode, check["status"]) == (3, "fail")
+    assert f"{path} has mode 0666" in check["found"]
+
+
+def test_ca_file_with_comments_in_any_language(site_api: SiteApi, tmp_path: Path) -> None:
+    path = tmp_path / "ca.crt"
+    path.write_bytes("# Büro\n".encode() + b"\xff\n" + site_api.ca_file.read_bytes())
+    assert grant(site_api, ca_file=path).site == "slurm"
 
 
 def test_plain_http_behind_an_https_origin(site_api: SiteApi) -> None:
