@@ -10,7 +10,8 @@ from installer.domain.refusal import PREFLIGHT_REFUSED, VERIFICATION_FAILED, Ref
 from installer.domain.state import State
 from installer.domain.strict_json import StrictJsonError, decode_object
 from installer.host.context import Host
-from installer.host.files import read_file, read_link
+from installer.host.files import read_file
+from installer.host.links import component_link
 from installer.host.systemd import ServiceError
 
 
@@ -31,8 +32,8 @@ def observe_component(host: Host, *, name: str, unit: str, state: State) -> Comp
         for place in places
     )
     return ComponentState(
-        current=read_link(host.paths.link(name, "current")),
-        previous=read_link(host.paths.link(name, "previous")),
+        current=component_link(host.paths, name, "current"),
+        previous=component_link(host.paths, name, "previous"),
         files=files,
         unit_file_state=seen.file_state,
         active=seen.runs,

@@ -11,7 +11,8 @@ from installer.domain.limits import Limits
 from installer.domain.refusal import UNFINISHED_JOURNAL, Refusal
 from installer.domain.state import BrokenStateError, State, decode_state, encode_state
 from installer.domain.times import format_time
-from installer.host.files import ForeignFileError, make_folder, read_link, read_own, sync_folder, write_file
+from installer.host.files import ForeignFileError, make_folder, read_own, sync_folder, write_file
+from installer.host.links import component_link, linked_components
 from installer.host.paths import HostPaths
 
 REBUILT = "rebuilt-from-links"
@@ -66,7 +67,7 @@ class StateFile:
         except ForeignFileError as error:
             raise _broken(str(error)) from error
         if file is None:
-            linked = self._linked_components()
+            linked = linked_components(self._paths)
             if linked:
                 raise _broken(f"no state.json, yet {', '.join(linked)} is linked")
             return State()
@@ -75,17 +76,10 @@ class StateFile:
         except BrokenStateError as error:
             raise _broken(f"state.json: {error}") from error
 
-    def _linked_components(self) -> list[str]:
-        try:
-            folders = sorted(self._paths.components.iterdir())
-        except FileNotFoundError:
-            return []
-        return [folder.name for folder in folders if (folder / "current").is_symlink()]
-
     def _rebuild(self, now: datetime) -> State:
         state = State()
-        for name in self._linked_components():
-            release = linked_release(read_link(self._paths.link(name, "current")), name)
+        for name in linked_components(self._paths):
+            release = linked_release(component_link(self._paths, name, "current"), name)
             if release is None or read_seal(self._paths.release(release)) is None:
                 raise Refusal(
                     "state_ambiguous",

@@ -18,8 +18,9 @@ from installer.domain.install_plan import (
 )
 from installer.domain.refusal import VERIFICATION_FAILED, Refusal
 from installer.host.context import Host
-from installer.host.files import read_file, read_link
+from installer.host.files import read_file
 from installer.host.identities import local_identity
+from installer.host.links import component_link
 from installer.host.site_inputs import Site
 from installer.phases.checks_host import host_findings, identity_findings
 from installer.phases.outcome import Outcome, announce, settle
@@ -111,7 +112,7 @@ def _linked(host: Host, archive: VerifiedArchive) -> set[str]:
     found: set[str] = set()
     for component in archive.manifest.components:
         for name in ("current", "previous"):
-            link = read_link(host.paths.link(component, "current" if name == "current" else "previous"))
+            link = component_link(host.paths, component, "current" if name == "current" else "previous")
             release = linked_release(link, component)
             if release is not None:
                 found.add(release)

@@ -8,7 +8,7 @@ from installer.domain.plan import describe
 from installer.domain.recovery import recovery_plan
 from installer.domain.times import format_time
 from installer.host.context import Host
-from installer.host.files import read_link
+from installer.host.links import component_link, linked_components
 from installer.host.state_file import REBUILT
 from installer.phases.outcome import Outcome
 from installer.steps.switch import observe_operation, restore_incomplete, resume
@@ -60,8 +60,8 @@ def _adopt(host: Host) -> list[str]:
     """Make success records say what the links say, for links to sealed, unchanged releases alone."""
     state = host.state.read()
     done: list[str] = []
-    for name in _linked_components(host):
-        release = linked_release(read_link(host.paths.link(name, "current")), name)
+    for name in linked_components(host.paths):
+        release = linked_release(component_link(host.paths, name, "current"), name)
         record = state.components.get(name)
         if release is None or (record is not None and record.release == release):
             continue
@@ -71,17 +71,9 @@ def _adopt(host: Host) -> list[str]:
         )
         state = state.with_record(name, adopted)
         done.append(f"the record of {name} names {release} now, as its link does")
-    for name in sorted(set(state.components) - set(_linked_components(host))):
+    for name in sorted(set(state.components) - set(linked_components(host.paths))):
         state = state.with_record(name, None)
         done.append(f"the record of {name} is removed: it has no link")
     if done:
         host.state.write(state)
     return done
-
-
-def _linked_components(host: Host) -> list[str]:
-    try:
-        folders = sorted(host.paths.components.iterdir())
-    except FileNotFoundError:
-        return []
-    return [folder.name for folder in folders if (folder / "current").is_symlink()]

@@ -9,7 +9,7 @@ from installer.domain.refusal import USAGE, Refusal
 from installer.domain.releases import rollback_target
 from installer.domain.state import State
 from installer.host.context import Host
-from installer.host.files import read_link
+from installer.host.links import component_link
 from installer.host.observe import observe_component
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
@@ -107,7 +107,7 @@ def _wanted(host: Host, name: str, request: RollbackRequest, *, verify: bool) ->
         host.releases.sealed(),
         component=name,
         asked=request.to,
-        current=linked_release(read_link(host.paths.link(name, "current")), name),
-        previous=linked_release(read_link(host.paths.link(name, "previous")), name),
+        current=linked_release(component_link(host.paths, name, "current"), name),
+        previous=linked_release(component_link(host.paths, name, "previous"), name),
     )
     return host.releases.verified(release) if verify else host.releases.manifest_of(release)

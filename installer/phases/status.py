@@ -8,7 +8,7 @@ from installer.domain.activation import linked_release
 from installer.domain.refusal import Refusal
 from installer.domain.state import State
 from installer.host.context import Host
-from installer.host.files import read_link
+from installer.host.links import component_link
 from installer.host.observe import observe_component, reported_status
 from installer.host.systemd import ServiceError
 from installer.phases.outcome import Outcome
@@ -126,7 +126,7 @@ def _edited(host: Host, name: str, unit: str, state: State) -> tuple[str, ...]:
 
 def _link(host: Host, name: str, which: str) -> str:
     try:
-        target = read_link(host.paths.link(name, "current" if which == "current" else "previous"))
+        target = component_link(host.paths, name, "current" if which == "current" else "previous")
         return linked_release(target, name) or "none"
     except Refusal as refusal:
         return f"<{refusal.found}>"

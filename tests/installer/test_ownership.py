@@ -152,3 +152,27 @@ def test_row_28_a_foreign_previous_link_is_refused_before_the_intent(rig: Rig, a
     result = rig.activate(rig.release("0.2.0"))
     assert result.code == 4 and "link_foreign" in result.stderr
     assert not rig.paths.journal.exists() and rig.link() == active
+
+
+def _elsewhere(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name(f"{path.name}-real")))
+
+
+LINK_FOLDERS = ("/opt/pharos-hpc", "/opt/pharos-hpc/components", "/opt/pharos-hpc/components/ssh-access")
+LINK_SPOILERS = {**SPOILERS, "link": _elsewhere}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chown needs root")
+@pytest.mark.parametrize("folder", LINK_FOLDERS)
+@pytest.mark.parametrize("how", LINK_SPOILERS)
+def test_row_17_links_in_a_folder_of_another_hand_are_not_believed(
+    rig: Rig, active: str, how: str, folder: str
+) -> None:
+    newer = rig.release("0.2.0")
+    LINK_SPOILERS[how](rig.paths.at(folder))
+    calls = [call for call in rig.fake.calls if "stop" in call]
+    for words in ((*ACTIVATE, active), (*ACTIVATE, newer), ("rollback",), ("recover", "--adopt-links")):
+        result = rig.run(*words)
+        assert result.code == 4 and "link_folder_untrusted" in result.stderr, (words, result)
+    assert rig.status()["agrees"] is False
+    assert [call for call in rig.fake.calls if "stop" in call] == calls and rig.link() == active
