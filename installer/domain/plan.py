@@ -1,8 +1,7 @@
-"""Steps of a switch as data: what each does, how it is undone, and whether the host already shows it.
+"""Steps of a switch as data: what each does, in which order.
 
-A plan is a tuple of actions. ``describe`` is what ``--plan`` prints; ``satisfied`` is the step's *observe*;
-``inverse``
-its *undo*, from the prior state of the intent. Doing is ``installer.steps.perform``'s part.
+A plan is a tuple of actions. ``describe`` is what ``--plan`` prints. Doing is ``installer.steps.perform``'s
+part; undoing is a plan of the same actions, made by ``installer.domain.recovery`` from the prior state.
 """
 
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from typing import assert_never
 
 from installer.domain.activation import (
     ComponentIntent,
-    ComponentState,
     LinkName,
     PlacedFile,
     SuccessRecord,
@@ -202,51 +200,3 @@ def switch_plan(targets: tuple[ComponentTarget, ...]) -> tuple[Action, ...]:
         records.append(Record(component=name, record=target.record))
     reload: Action = ReloadUnits(units=tuple(target.intent.unit for target in targets))
     return (*stops, *links, *files, reload, *starts, *health, *records)
-
-
-def satisfied(action: Action, host: ComponentState) -> bool:
-    """Whether ``host`` already shows what the action brings about (the step's *observe*).
-
-    Starting, reloading and health are never taken for granted.
-    """
-    match action:
-        case StopUnit():
-            return not host.active
-        case SetLink():
-            return (host.current if action.name == "current" else host.previous) == action.target
-        case PlaceFile():
-            return action.placed in host.files
-        case SetEnabled():
-            return host.enabled == action.enabled
-        case Record():
-            return host.record == action.record
-        case ReloadUnits() | StartUnit() | AwaitHealth():
-            return False
-        case _:  # pragma: no cover
-            assert_never(action)
-
-
-def inverse(action: Action, intent: ComponentIntent) -> Action | None:
-    """The step's *undo* from the prior state; None when there is nothing to take back."""
-    prior = intent.prior
-    match action:
-        case StopUnit():
-            return StartUnit(component=intent.name, unit=intent.unit) if prior.active else None
-        case SetLink():
-            target = prior.current if action.name == "current" else prior.previous
-            return SetLink(component=intent.name, name=action.name, target=target)
-        case PlaceFile():
-            for placed in prior.files:
-                if placed.path == action.placed.path:
-                    return PlaceFile(component=intent.name, placed=placed)
-            return None
-        case SetEnabled():
-            return SetEnabled(component=intent.name, unit=intent.unit, enabled=prior.enabled)
-        case StartUnit():
-            return StopUnit(component=intent.name, unit=intent.unit)
-        case Record():
-            return Record(component=intent.name, record=prior.record)
-        case ReloadUnits() | AwaitHealth():
-            return None
-        case _:  # pragma: no cover
-            assert_never(action)

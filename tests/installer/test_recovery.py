@@ -3,6 +3,7 @@
 """
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -30,8 +31,6 @@ from installer.domain.plan import (
     StartUnit,
     StopUnit,
     describe,
-    inverse,
-    satisfied,
     step_id,
     switch_plan,
 )
@@ -198,23 +197,69 @@ def test_a_process_of_the_new_release_on_prior_links_is_restarted() -> None:
     assert [step_id(action) for action in back] == ["stop:a", "reload", "start:a", "health:a"]
 
 
-@given(st.data())
-def test_every_step_has_an_undo_that_restores_what_it_changed(data: st.DataObject) -> None:
-    before = {"a": data.draw(priors("a"))}
-    operation, plan = operation_of(before)
-    model = Model(before)
-    done: list[Action] = []
-    for action in plan:
+NEVER = ComponentState(
+    current=None,
+    previous=None,
+    files=files("a", None),
+    unit_file_state="",
+    active=False,
+    invocation="",
+    record=None,
+)
+UNDONE: dict[type, tuple[list[str], list[str]]] = {
+    StopUnit: (["reload", "start:a", "health:a"], []),
+    SetLink: (
+        ["link-current:a", "link-previous:a", "reload", "start:a", "health:a"],
+        ["link-current:a", "reload"],
+    ),
+    PlaceFile: (
+        ["link-current:a", "link-previous:a", "file:/etc/systemd/system/a.service",
+         "file:/etc/pharos-hpc/a.env", "reload", "start:a", "health:a"],
+        ["link-current:a", "file:/etc/systemd/system/a.service", "file:/etc/pharos-hpc/a.env", "reload"],
+    ),
+    SetEnabled: (
+        [],
+        ["disable:a", "link-current:a", "file:/etc/systemd/system/a.service", "file:/etc/pharos-hpc/a.env",
+         "reload"],
+    ),
+    StartUnit: (
+        ["stop:a", "link-current:a", "link-previous:a", "file:/etc/systemd/system/a.service",
+         "file:/etc/pharos-hpc/a.env", "reload", "start:a", "health:a"],
+        ["stop:a", "disable:a", "link-current:a", "file:/etc/systemd/system/a.service",
+         "file:/etc/pharos-hpc/a.env", "reload"],
+    ),
+    Record: (
+        ["stop:a", "link-current:a", "link-previous:a", "file:/etc/systemd/system/a.service",
+         "file:/etc/pharos-hpc/a.env", "reload", "start:a", "health:a", "record:a"],
+        ["stop:a", "disable:a", "link-current:a", "file:/etc/systemd/system/a.service",
+         "file:/etc/pharos-hpc/a.env", "reload", "record:a"],
+    ),
+}  # fmt: skip
+UNDONE[ReloadUnits] = UNDONE[PlaceFile]
+UNDONE[AwaitHealth] = UNDONE[StartUnit]
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["upgrade", "first"])
+@pytest.mark.parametrize("kind", UNDONE, ids=lambda kind: kind.__name__)
+def test_what_is_undone_after_the_last_step_of_each_kind(kind: type, first: bool) -> None:
+    """The whole way back, by name, from every kind of step; an upgrade has no step that enables."""
+    operation, plan = operation_of({"a": NEVER if first else _running("a")})
+    model = Model({"a": operation.components[0].prior})
+    kinds = [type(action) for action in plan]
+    if kind not in kinds:
+        assert (kind, first) == (SetEnabled, False)
+        return
+    for action in plan[: len(kinds) - kinds[::-1].index(kind)]:
         model.do(action)
-        done.append(action)
-        if not isinstance(action, StartUnit | AwaitHealth | ReloadUnits):
-            assert satisfied(action, model.host["a"])
-    for action in reversed(done):
-        back = inverse(action, operation.components[0])
-        gone = isinstance(back, SetEnabled) and model.host["a"].files[0].file is None
-        if back is not None and not satisfied(back, model.host["a"]) and not gone:
-            model.do(back)
+    back = recovery_plan(operation, model.host)
+    assert [step_id(action) for action in back] == UNDONE[kind][first]
+    for action in back:
+        model.do(action)
     assert all_prior(operation, model.host)
+
+
+def test_every_kind_of_step_has_a_way_back_that_is_tested() -> None:
+    assert set(UNDONE) == set(get_args(Action))
 
 
 def test_every_step_says_what_it_does() -> None:
