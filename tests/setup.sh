@@ -51,6 +51,10 @@ stamp=$venv/.pharos-setup
 digest=$(cat pyproject.toml tests/constraints.txt | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$digest" ]; then
   [ -x "$venv/bin/python" ] || "$(find_python)" -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[dev]'
+  # What pip warns of (a machine's own configuration, mostly) helps only who must find out why it failed.
+  said=$("$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[dev]' 2>&1) || {
+    printf 'setup: pip failed:\n%s\n' "$said" >&2
+    exit 1
+  }
   echo "$digest" >"$stamp"
 fi
