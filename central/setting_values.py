@@ -13,8 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from central.kernel.integers import parse_integer
 from central.kernel.private_files import check_private_file
+from central.kernel.site_names import is_site_name
 
-_SITE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _INTAKE_KEY = re.compile(r"[A-Za-z0-9\-._~+/]{32,512}=*")
 _INTAKE_KEYS = 2
 
@@ -99,7 +99,7 @@ def parse_private_file(text: str) -> Path:
 def parse_sites(text: str) -> tuple[str, ...]:
     """Distinct environment names."""
     sites = tuple(text.split(","))
-    if len(set(sites)) != len(sites) or not all(_SITE.fullmatch(site) for site in sites):
+    if len(set(sites)) != len(sites) or not all(is_site_name(site) for site in sites):
         raise ValueError(
             "wanted distinct Site names, comma-separated, each [a-z][a-z0-9-]{0,31}, like slurm,k8s"
         )

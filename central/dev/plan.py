@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from central.kernel.site_names import is_site_name
+
 _LISTEN: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9.]+|localhost):([0-9]{1,5})")
 _DNS: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_SITE: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 AUDIENCE: Final = "pharos"
 DATABASE: Final = "pharos_central"
@@ -58,7 +59,7 @@ class DevPlan:
         if tls_name is not None and not _DNS.fullmatch(tls_name):
             raise DevRefused(f"--tls-name {tls_name!r} is no lower-case DNS name, such as central.lab.test")
         for site in sites:
-            if not _SITE.fullmatch(site):
+            if not is_site_name(site):
                 raise DevRefused(f"--site {site!r} is no environment's name, such as slurm")
         return cls(state.resolve(), host, port, tls_name, tuple(dict.fromkeys(sites)), pollers)
 

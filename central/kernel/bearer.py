@@ -1,7 +1,5 @@
-"""Bearer credentials (RFC 6750): one strict reading of the header, constant-time comparison (X5)."""
+"""Bearer credentials (RFC 6750): one strict reading of the header (X5)."""
 
-import hashlib
-import hmac
 import re
 
 from central.kernel.problems import UNAUTHENTICATED, Problem
@@ -26,13 +24,3 @@ def parse_bearer(header: str | None, *, max_length: int = MAX_TOKEN_LENGTH) -> s
     if match is None:
         raise unauthenticated("the Authorization header is not one bearer token; send `Bearer <token>` once")
     return match.group(1)
-
-
-def secret_digest(secret: str) -> bytes:
-    """SHA-256 of a secret's UTF-8 bytes: what is stored in its place (E3, X14)."""
-    return hashlib.sha256(secret.encode()).digest()
-
-
-def same_bytes(left: bytes, right: bytes) -> bool:
-    """Compare in constant time."""
-    return hmac.compare_digest(left, right)

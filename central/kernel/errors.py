@@ -4,6 +4,8 @@ Three outcomes hold everywhere (X1): a value, proven absence (``None`` or a doma
 errors below. ``http`` turns them into problem documents; a command line prints ``str(error)``.
 """
 
+from datetime import timedelta
+
 
 class Unavailable(Exception):
     """Something needed could not be read or written now; the same request may succeed later.
@@ -26,3 +28,11 @@ class CorruptState(Exception):
 
 class InvalidTime(ValueError):
     """A text is not a strict RFC 3339 time (X2). The message names what was wanted, never the text."""
+
+
+class ObservedInFuture(Exception):
+    """A Site's observation is more than ``times.AHEAD_MAX`` ahead of our clock; ``ahead`` says how much."""
+
+    def __init__(self, ahead: timedelta) -> None:
+        super().__init__(f"observed {ahead.total_seconds():.1f} s ahead of our clock")
+        self.ahead = ahead

@@ -21,8 +21,8 @@ from werkzeug.routing import RequestRedirect
 
 from central.kernel import strict_json
 from central.kernel.bearer import parse_bearer
-from central.kernel.http_errors import as_problem, install_error_handlers, problem_response
-from central.kernel.http_guard import Environ, check_path, peer_address, raw_path
+from central.kernel.http_errors import PROBLEM_CODE, as_problem, install_error_handlers, problem_response
+from central.kernel.http_guard import Environ, check_host, check_path, peer_address, raw_path
 from central.kernel.integers import parse_integer
 from central.kernel.observability import Metrics, bound, event
 from central.kernel.problems import (
@@ -84,6 +84,7 @@ def create_app(
 
     @app.before_request
     def _guard() -> None:
+        check_host(request.environ)
         check_path(request.environ, path_length=limits.path_length, query_length=limits.query_length)
         if isinstance(request.routing_exception, RequestRedirect):
             raise Problem(NOT_FOUND, "no such path")
@@ -146,7 +147,9 @@ class _Observed:
             try:
                 body = self._inner(environ, start)
             except Exception as error:  # noqa: BLE001 - the last edge: even a fault of ours answers a document
-                body = problem_response(as_problem(error), self._metrics)(environ, start)
+                problem = as_problem(error)
+                environ[PROBLEM_CODE] = problem.code
+                body = problem_response(problem, self._metrics)(environ, start)
             self._record(environ, answered[0], time.perf_counter() - began)
         return body
 
@@ -154,6 +157,7 @@ class _Observed:
         route = str(environ.get(_ROUTE) or "unmatched")
         method = str(environ.get("REQUEST_METHOD"))
         method = method if method in _METHODS else "other"
+        code = environ.get(PROBLEM_CODE)
         self._metrics.requests.labels(route, method, status).inc()
         self._metrics.seconds.labels(route).observe(seconds)
         event(
@@ -164,6 +168,7 @@ class _Observed:
             route=route,
             path=raw_path(environ)[:256],
             status=int(status),
+            **({"code": code} if code else {}),
             milliseconds=round(seconds * 1000, 1),
             peer=peer_address(environ, self._trusted),
         )

@@ -2,7 +2,7 @@
 
 import logging
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from central.kernel import problems
@@ -10,6 +10,8 @@ from central.kernel.errors import CorruptState, InvalidTime, Unavailable
 from central.kernel.observability import Metrics, bound_fields, event
 from central.kernel.problems import Problem, ProblemSpec
 
+PROBLEM_CODE = "pharos.problem"
+"""Where the environment holds the code of the answer's problem, for the request's log line."""
 PROBLEM_TYPE = "application/problem+json"
 _LOG = logging.getLogger("central.http")
 _BY_STATUS: dict[int, ProblemSpec] = {
@@ -63,4 +65,10 @@ def problem_response(problem: Problem, metrics: Metrics) -> Response:
 
 def install_error_handlers(app: Flask, metrics: Metrics) -> None:
     """Answer every exception of ``app`` with a problem document."""
-    app.register_error_handler(Exception, lambda error: problem_response(as_problem(error), metrics))
+
+    def answer(error: Exception) -> Response:
+        problem = as_problem(error)
+        request.environ[PROBLEM_CODE] = problem.code
+        return problem_response(problem, metrics)
+
+    app.register_error_handler(Exception, answer)

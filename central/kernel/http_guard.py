@@ -34,6 +34,13 @@ def check_path(environ: Environ, *, path_length: int, query_length: int) -> None
         raise Problem(NOT_FOUND, "no such path")
 
 
+def check_host(environ: Environ) -> None:
+    """Refuse an HTTP/1.1 request without its one Host (RFC 9112, 3.2)."""
+    host = environ.get("HTTP_HOST")
+    if (host is None and environ.get("SERVER_PROTOCOL") != "HTTP/1.0") or "," in (host or ""):
+        raise Problem(REQUEST_MALFORMED, "a request carries exactly one Host header")
+
+
 def peer_address(environ: Environ, trusted_proxies: Collection[str]) -> str:
     """Return who asks: the connected peer, or what a configured proxy says, nobody else's word (G06)."""
     peer = str(environ.get("REMOTE_ADDR") or "")

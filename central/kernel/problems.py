@@ -176,6 +176,11 @@ NOT_ACCEPTABLE = _spec(
     "The answer cannot take the form that was asked for.",
     "Accept application/json.",
 )
+SCHEMA_UNSUPPORTED = _spec(
+    "schema_unsupported", 406, "No common schema",
+    "The range in `Pharos-Schema` holds no schema number this central speaks.",
+    "Upgrade the older of the two ends; docs/wire.md lists the numbers.",
+)
 COMMAND_REUSED = _spec(
     "command_reused", 409, "The command id was used for another request",
     "A command with this id was recorded with other content; nothing was changed.",
@@ -215,6 +220,11 @@ HEADERS_TOO_LARGE = _spec(
     "headers_too_large", 431, "The headers are too large",
     "The headers are larger than the limit.",
     "Shorten them.",
+)
+OBSERVED_IN_FUTURE = _spec(
+    "observed_in_future", 422, "The observation is ahead of our clock",
+    "A report was observed more than 5 s ahead of central's clock and could block later ones.",
+    "Set the host's clock (chrony, systemd-timesyncd) and report again.",
 )
 INTERNAL_ERROR = _spec(
     "internal_error", 500, "A fault of ours",
@@ -256,7 +266,8 @@ PROBLEMS: Mapping[str, ProblemSpec] = problem_table(
     BODY_INVALID, JSON_NOT_UTF8, JSON_MALFORMED, JSON_NOT_OBJECT, JSON_DUPLICATE_KEY,
     JSON_BAD_STRING, JSON_BAD_NUMBER, JSON_TOO_DEEP, JSON_TOO_MANY_ITEMS, TIME_INVALID,
     QUERY_INVALID, REQUEST_MALFORMED, UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED,
-    NOT_ACCEPTABLE, COMMAND_REUSED, VERSION_CONFLICT, LENGTH_REQUIRED, BODY_TOO_LARGE, URI_TOO_LONG,
+    NOT_ACCEPTABLE, SCHEMA_UNSUPPORTED, COMMAND_REUSED, OBSERVED_IN_FUTURE,
+    VERSION_CONFLICT, LENGTH_REQUIRED, BODY_TOO_LARGE, URI_TOO_LONG,
     MEDIA_TYPE_REFUSED, CONTENT_ENCODING_REFUSED, HEADERS_TOO_LARGE, INTERNAL_ERROR, STATE_CORRUPT,
     DATABASE_UNAVAILABLE, DATABASE_BUSY, OUTCOME_UNKNOWN, SHUTTING_DOWN, UNAVAILABLE,
 )

@@ -9,11 +9,17 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
 
-from central.kernel.errors import CorruptState, InvalidTime
+from central.kernel.errors import CorruptState, InvalidTime, ObservedInFuture
 
 Clock = Callable[[], datetime]
 """Returns the present instant, aware and in UTC."""
+
+AHEAD_MAX: Final = timedelta(seconds=5)
+"""How far ahead of our clock an observation may be; a later one could block true ones (P21, E13)."""
+OBSERVED_FROM: Final = datetime(2020, 1, 1, tzinfo=UTC)
+"""No Site observed anything before; a clock that says so was never set. Hours-old reports are retries."""
 
 _FORM = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
@@ -47,6 +53,20 @@ def parse_rfc3339(text: str, *, field: str = "time") -> datetime:
         return local.astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidTime(f"{field}: no such date or time of day; {_WANTED}") from None
+
+
+def parse_observed(text: str, *, field: str) -> datetime:
+    """Return the time of an observation; ``InvalidTime`` for one before ``OBSERVED_FROM`` too."""
+    instant = parse_rfc3339(text, field=field)
+    if instant < OBSERVED_FROM:
+        raise InvalidTime(f"{field}: nothing was observed before 2020; set the host's clock")
+    return instant
+
+
+def check_not_ahead(observed_at: datetime, now: datetime) -> None:
+    """Raise ``ObservedInFuture`` for an observation more than ``AHEAD_MAX`` ahead of ``now``."""
+    if observed_at - now > AHEAD_MAX:
+        raise ObservedInFuture(observed_at - now)
 
 
 def format_rfc3339(instant: datetime) -> str:

@@ -87,14 +87,6 @@ FEED_POSITION_UNKNOWN = ProblemSpec(
     meaning="`after` is above the feed's last sequence: central was restored to an earlier time.",
     remedy="Remove no key; read from `after=0` and see `pharos-ssh-access accept-feed`.",
 )
-OBSERVED_IN_FUTURE = ProblemSpec(
-    code="observed_in_future",
-    status=422,
-    title="The observation is ahead of our clock",
-    meaning="A report was observed more than 5 s ahead of central's clock and could block later ones.",
-    remedy="Set the host's clock (chrony, systemd-timesyncd) and report again.",
-)
-
 PROBLEMS: Mapping[str, ProblemSpec] = problem_table(
     *KEY_REFUSED.values(),
     SITE_UNKNOWN,
@@ -104,5 +96,4 @@ PROBLEMS: Mapping[str, ProblemSpec] = problem_table(
     KEY_LIMIT,
     KEY_UNKNOWN,
     FEED_POSITION_UNKNOWN,
-    OBSERVED_IN_FUTURE,
 )

@@ -31,6 +31,9 @@ ROOTS = ("central.processes", "central.cli", "central.dev", "installer.cli", "in
 SHARED_CONTEXTS = {"central.grants": ("entrypoints",), "central.identity": ("entrypoints",)}
 """Contexts every HTTP entrypoint may use: who is calling."""
 
+NO_CONTEXTS = ("kernel", "processes", "dev")
+"""Folders of a house that are no context."""
+
 IMPURE_MODULES = frozenset(
     re.findall(
         r"\w+",
@@ -54,6 +57,8 @@ KERNEL_FOR_DOMAIN = {
         "central.kernel.units",
         "central.kernel.errors",
         "central.kernel.integers",
+        "central.kernel.site_names",
+        "central.kernel.secret_digests",
     ),
     "site_bundle": ("site_bundle.kernel.times", "site_bundle.kernel.units", "site_bundle.kernel.errors"),
 }
@@ -76,11 +81,15 @@ def house_faults(module: Module) -> list[str]:
 
 
 def context_of(name: str) -> tuple[str, str] | None:
-    """`("central.ssh_access", "domain")` for a module in a layer of a context, else None."""
+    """`("central.ssh_access", "domain")` for a module in a layer of a context, `("central.ssh_access", "")`
+    for one beside the layers, such as its problems; None outside the contexts.
+    """
     parts = name.split(".")
-    if len(parts) >= 3 and parts[2] in LAYERS and parts[0] in HOUSES:
+    if len(parts) < 3 or parts[0] not in HOUSES or parts[1] in NO_CONTEXTS:
+        return None
+    if parts[2] in LAYERS:
         return ".".join(parts[:2]), parts[2]
-    return None
+    return (".".join(parts[:2]), "") if parts[0] == "central" else None
 
 
 def layer_faults(module: Module) -> list[str]:
@@ -95,7 +104,8 @@ def layer_faults(module: Module) -> list[str]:
             continue
         same = there[0] == here[0]
         shared = here[1] in SHARED_CONTEXTS.get(there[0], ()) and there[1] != "adapters"
-        if not (there[1] in LAYERS[here[1]] if same else shared):
+        inside = not here[1] or not there[1] or there[1] in LAYERS[here[1]]
+        if not (inside if same else shared):
             faults.append(f"{module.name}:{line} imports {name}")
     return faults
 
@@ -204,6 +214,9 @@ PLANTED = [
     (layer_faults, "central.ssh_access.adapters.store", "from central.projects.domain.party import Party"),
     (layer_faults, "central.ssh_access.entrypoints.routes", "from central.grants.adapters.store import S"),
     (layer_faults, "central.ssh_access.application.add", "from ..adapters import store"),
+    (layer_faults, "central.provisioning.entrypoints.a", "from central.ssh_access.problems import FULL"),
+    (layer_faults, "central.provisioning.problems", "from central.ssh_access.problems import FULL"),
+    (layer_faults, "central.provisioning.problems", "from central.projects.domain.party import Party"),
     (room_faults, "central.kernel.http", "from central.grants import problems"),
     (room_faults, "site_bundle.reporter.main", "from site_bundle.ssh_access.domain import feed"),
     (purity_faults, "central.x.domain.a", "import os"),

@@ -6,10 +6,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from central.kernel.errors import ObservedInFuture
 from central.kernel.problems import Problem
 from central.ssh_access.application.add_key import AddKey, AddRequest, NoAccountHere
 from central.ssh_access.application.ports import KeyUnknown, MemberKeys, SiteResult
-from central.ssh_access.application.record_results import ObservedInFuture, RecordResults
+from central.ssh_access.application.record_results import RecordResults
 from central.ssh_access.application.remove_key import RemoveKey
 from central.ssh_access.domain.account import Absence, AccountAnswer, AccountUnavailable, NoAccount
 from central.ssh_access.domain.command import Command

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from central.kernel.site_names import is_site_name
+
 CONTRACTS: Final = (
     "central-bootstrap",
     "beto-synchronisation",
@@ -23,7 +25,6 @@ COMPONENTS: Final = ("ssh-access", "runtime", "reporter")
 NAMESPACE: Final = "pharos-hpc-evidence"
 """What `ssh-keygen -Y` signs under, so that a signature made for something else is no evidence."""
 
-_SITE: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
 _VALID_AT_MOST: Final = timedelta(days=400)
 
@@ -60,7 +61,7 @@ def check(statement: Statement) -> Statement:
         raise EvidenceRefused(
             "evidence_component", f"no component {statement.component!r}; there are {', '.join(COMPONENTS)}"
         )
-    if not _SITE.fullmatch(statement.site):
+    if not is_site_name(statement.site):
         raise EvidenceRefused("evidence_site", f"{statement.site!r} is no environment's name, such as slurm")
     if not _REVISION.fullmatch(statement.revision):
         raise EvidenceRefused(

@@ -5,8 +5,6 @@ The token is `phs1_<grant id, 32 hex>_<secret, 43 base64url>`. Central keeps the
 be replaced without a gap; a third is refused.
 """
 
-import hashlib
-import hmac
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
@@ -15,6 +13,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
+
+from central.kernel.secret_digests import same_bytes, secret_digest
 
 TOKEN_FORM: Final = re.compile(r"phs1_([0-9a-f]{32})_([A-Za-z0-9_-]{43})")
 SECRET_BYTES: Final = 32
@@ -57,7 +57,7 @@ class Grant:
 
     def opened_by(self, secret: str) -> bool:
         """Constant-time comparison with what a caller presented (X5)."""
-        return hmac.compare_digest(self.secret_digest, digest_of(secret))
+        return same_bytes(self.secret_digest, secret_digest(secret))
 
     def use_is_due(self, now: datetime) -> bool:
         """True when the time of last use is older than its resolution."""
@@ -78,11 +78,6 @@ class GrantRefused(Exception):
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
         self.code = code
-
-
-def digest_of(secret: str) -> bytes:
-    """What central keeps of a secret."""
-    return hashlib.sha256(secret.encode("ascii")).digest()
 
 
 def format_token(grant_id: UUID, secret: bytes) -> str:
@@ -130,7 +125,7 @@ def issue(
         grant_id=grant_id,
         site=site,
         scopes=tuple(sorted(set(scopes))),
-        secret_digest=digest_of(secret_text(secret)),
+        secret_digest=secret_digest(secret_text(secret)),
         issued_at=now,
         expires_at=expires_at,
         revoked_at=None,

@@ -1,23 +1,16 @@
 """Who calls the Site API, and in which schema: the first thing each of its routes asks (E3, X10)."""
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from flask import request
 
 from central.grants.application.authenticate import Authenticate, TokenInvalid
 from central.grants.domain.grant import Grant, Scope
-from central.grants.problems import SCHEMA_UNSUPPORTED
 from central.kernel.bearer import unauthenticated
 from central.kernel.http import bearer_token
-from central.kernel.problems import FORBIDDEN, REQUEST_MALFORMED, Problem
+from central.kernel.problems import FORBIDDEN, Problem
 from central.kernel.times import Clock
-
-SPOKEN: Final = (1, 1)
-"""The first and last schema number this central speaks."""
-
-_RANGE: Final = re.compile(r"([1-9][0-9]{0,3})-([1-9][0-9]{0,3})")
+from central.kernel.wire_schema import check_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +36,3 @@ class SiteCaller:
             held = ", ".join(grant.scopes)
             raise Problem(FORBIDDEN, f"this grant's scopes are {held}; {scope.value} is needed here")
         return grant
-
-
-def check_schema(header: str | None) -> None:
-    """Checks a `Pharos-Schema` header. Raises the `Problem` of rule 3 (docs/wire.md)."""
-    match = _RANGE.fullmatch(header or "")
-    if match is None or int(match[1]) > int(match[2]):
-        raise Problem(REQUEST_MALFORMED, "the header `Pharos-Schema` is missing or no range such as `1-1`")
-    if int(match[1]) > SPOKEN[1] or int(match[2]) < SPOKEN[0]:
-        raise Problem(SCHEMA_UNSUPPORTED, f"schema {SPOKEN[0]} to {SPOKEN[1]} is spoken here")

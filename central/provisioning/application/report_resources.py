@@ -6,24 +6,17 @@ Project is looked up, with no transaction open (F08), and then each is decided i
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from central.kernel.errors import Unavailable
+from central.kernel.times import check_not_ahead
 from central.provisioning.application.ports import Allocations, ProjectBindings
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Saved
-from central.provisioning.domain.decision import AHEAD_MAX, Decision, decide
+from central.provisioning.domain.decision import Decision, decide
 from central.provisioning.domain.ids import WaldurInstance
 from central.provisioning.domain.observation import Observation, ProviderProjectRef
-
-
-class ObservedInFuture(Exception):
-    """The Site's clock is ahead. `ahead` says by how much."""
-
-    def __init__(self, ahead: timedelta) -> None:
-        super().__init__(f"observed {ahead.total_seconds():.1f} s ahead of our clock")
-        self.ahead = ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +30,7 @@ class ReportResources:
 
     def __call__(self, report: Report, now: datetime) -> Sequence[Answered]:
         """One answer a resource, in order. Raises `ObservedInFuture`, `Unavailable`, `Problem`."""
-        ahead = report.observed_at - now
-        if ahead > AHEAD_MAX:
-            raise ObservedInFuture(ahead)
+        check_not_ahead(report.observed_at, now)
         renewal = self.allocations.renew(report, now)
         if renewal.recorded is not None:
             return renewal.recorded

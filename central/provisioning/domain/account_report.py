@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from central.provisioning.domain.decision import AHEAD_MAX
+from central.kernel.times import AHEAD_MAX
 from central.provisioning.domain.observation import Content
 
 

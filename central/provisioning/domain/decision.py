@@ -12,17 +12,14 @@ In this order, the first that holds:
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
-from typing import Final
 from uuid import UUID
 
+from central.kernel.times import AHEAD_MAX
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Saved, lifecycle_of
 from central.provisioning.domain.ids import WaldurInstance, allocation_id
 from central.provisioning.domain.observation import Observation, ProviderState
-
-AHEAD_MAX: Final = timedelta(seconds=5)
-"""How far ahead of our clock an observation may be; a later one could block true ones (E13)."""
 
 
 class Outcome(StrEnum):

@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 
 from central.kernel.http import answer, read_json
 from central.kernel.observability import bound, event
-from central.kernel.problems import Problem, ProblemSpec
+from central.kernel.problems import OBSERVED_IN_FUTURE, Problem, ProblemSpec
 from central.kernel.times import Clock
 from central.provisioning.application.report_accounts import AccountsRefused, ReportAccounts
 from central.provisioning.domain.account_report import AccountsRefusal
@@ -19,7 +19,6 @@ from central.provisioning.entrypoints.account_reports import AccountReportReader
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.provisioning.entrypoints.intake_routes import LIMITS, open_site
 from central.provisioning.problems import ALLOCATION_UNKNOWN, CONFLICTING_REPORT, STALE_REPORT
-from central.ssh_access.problems import OBSERVED_IN_FUTURE
 
 _LOG = logging.getLogger("central.provisioning")
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from central.kernel.bearer import same_bytes, secret_digest, unauthenticated
+from central.kernel.bearer import unauthenticated
 from central.kernel.problems import NOT_FOUND, Problem
+from central.kernel.secret_digests import same_bytes, secret_digest
 from central.provisioning.domain.observation import Site
 
 

@@ -12,20 +12,21 @@ from flask import Blueprint, Response
 from central.grants.domain.grant import Scope
 from central.grants.entrypoints.site_caller import SiteCaller
 from central.kernel.aggregates import request_digest
+from central.kernel.errors import ObservedInFuture
 from central.kernel.http import answer, bearer_token, read_json, read_query
 from central.kernel.notifications import Waiters
 from central.kernel.observability import bound, event
-from central.kernel.problems import Problem
+from central.kernel.problems import OBSERVED_IN_FUTURE, Problem
 from central.kernel.strict_json import MAX_INTEGER, encode
-from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
+from central.kernel.times import Clock, format_rfc3339, parse_observed
 from central.ssh_access.application.list_changes import ListChanges
-from central.ssh_access.application.record_results import ObservedInFuture, RecordResults
+from central.ssh_access.application.record_results import RecordResults
 from central.ssh_access.domain.command import Command, report_command
 from central.ssh_access.domain.feed import ChangePage, PositionUnknown
 from central.ssh_access.domain.member_key import Site
 from central.ssh_access.entrypoints import wire
 from central.ssh_access.entrypoints.reports import site_results
-from central.ssh_access.problems import FEED_POSITION_UNKNOWN, OBSERVED_IN_FUTURE
+from central.ssh_access.problems import FEED_POSITION_UNKNOWN
 
 _LOG: Final = logging.getLogger("central.ssh_access")
 WAIT_MAX: Final = 55
@@ -106,7 +107,7 @@ class SiteRoutes:
         site = Site(self.caller.grant(Scope.SSH_ACCESS).site)
         read_query()
         body = read_json(wire.ResultsBody, body_bytes=wire.REPORT_BYTES_MAX)
-        observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
+        observed_at = parse_observed(body.observed_at, field="/observedAt")
         results = site_results(body, observed_at)
         command = Command(report_command(site, UUID(body.report_id)), request_digest(encode(body)))
         with bound(commandId=str(command.id), reportId=body.report_id):

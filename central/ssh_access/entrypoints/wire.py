@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Meta, Struct, field
 
+from central.kernel.site_names import SITE_NAME
 from central.kernel.times import format_rfc3339
 from central.ssh_access.domain.feed import Change, ChangePage
 from central.ssh_access.domain.member_key import MemberKey, Receipt
@@ -16,7 +17,7 @@ REPORT_BYTES_MAX: Final = 262_144
 ADD_BYTES_MAX: Final = 16_384
 
 Schema = Literal[1]
-SiteName = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9-]{0,31}\Z")]
+SiteName = Annotated[str, Meta(pattern=rf"\A{SITE_NAME}\Z")]
 UuidText = Annotated[
     str, Meta(pattern=r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
 ]

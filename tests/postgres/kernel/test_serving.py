@@ -115,6 +115,8 @@ BROKEN = {
     "folded": b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
     "space_before_colon": b"GET /healthz HTTP/1.1\r\nHost : x\r\n\r\n",
     "bare_garbage": b"\x00\x01\x02\r\n\r\n",
+    "no_host": b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n",
+    "two_hosts": b"GET /healthz HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n",
     "lower_method": b"get /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 

@@ -10,12 +10,12 @@ from central.grants.domain.grant import (
     Grant,
     GrantRefused,
     Scope,
-    digest_of,
     format_token,
     issue,
     parse_token,
     secret_text,
 )
+from central.kernel.secret_digests import secret_digest
 
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
 SECRET = bytes(range(32))
@@ -67,7 +67,7 @@ def test_e21_a_final_newline_is_no_part_of_a_token() -> None:
 
 def test_only_the_digest_is_kept() -> None:
     grant = granted()
-    assert grant.secret_digest == digest_of(secret_text(SECRET))
+    assert grant.secret_digest == secret_digest(secret_text(SECRET))
     assert secret_text(SECRET) not in repr(grant)
     assert grant.opened_by(secret_text(SECRET))
     assert not grant.opened_by(secret_text(bytes(32)))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from central.kernel.bearer import parse_bearer, same_bytes, secret_digest
+from central.kernel.bearer import parse_bearer
 from central.kernel.problems import Problem
+from central.kernel.secret_digests import same_bytes, secret_digest
 
 
 @pytest.mark.parametrize("header", ["Bearer abc", "bearer abc", "BEARER abc"])

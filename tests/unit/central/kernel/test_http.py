@@ -296,6 +296,30 @@ def test_x9_one_line_a_request_with_its_id(app: Flask, log_stream: io.StringIO) 
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/v1/fails/problem", 403, "forbidden"),
+        ("/nothing", 404, "not_found"),
+        ("/v1/fails/bug", 500, "internal_error"),
+    ],
+)
+def test_x9_the_line_of_a_refused_request_has_its_code(
+    app: Flask, log_stream: io.StringIO, path: str, status: int, code: str
+) -> None:
+    assert app.test_client().get(path).status_code == status
+    line = [json.loads(text) for text in log_stream.getvalue().splitlines()][-1]
+    assert (line["event"], line["status"], line["code"]) == ("request", status, code)
+
+
+def test_x4_a_request_has_one_host(app: Flask) -> None:
+    """RFC 9112, 3.2; HTTP/1.0 knows none."""
+    client = app.test_client()
+    two = client.get("/healthz", headers={"Host": "x,y"})
+    assert (two.status_code, two.json and two.json["code"]) == (400, "request_malformed")
+    assert client.get("/healthz", headers={"Host": "x"}).status_code == 200
+
+
 @pytest.mark.parametrize("given", ["", "x", "610a62" * 9, "../../x"])
 def test_x9_a_foreign_request_id_is_replaced(app: Flask, given: str) -> None:
     answered = app.test_client().get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"]

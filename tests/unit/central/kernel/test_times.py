@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from central.kernel.errors import CorruptState, InvalidTime
-from central.kernel.times import format_rfc3339, parse_rfc3339, stored_instant, utc_now
+from central.kernel.errors import CorruptState, InvalidTime, ObservedInFuture
+from central.kernel.times import (
+    AHEAD_MAX,
+    check_not_ahead,
+    format_rfc3339,
+    parse_observed,
+    parse_rfc3339,
+    stored_instant,
+    utc_now,
+)
 
 
 @pytest.mark.parametrize(
@@ -91,3 +99,17 @@ def test_e09_a_naive_time_has_no_form_and_a_stored_one_is_corrupt() -> None:
 
 def test_x2_the_clock_is_aware() -> None:
     assert utc_now().utcoffset() == timedelta()
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "2019-12-31T23:59:59.999999Z"])
+def test_x2_nothing_was_observed_before_2020(text: str) -> None:
+    with pytest.raises(InvalidTime, match="/observedAt"):
+        parse_observed(text, field="/observedAt")
+    assert parse_observed("2020-01-01T00:00:00Z", field="/observedAt") == datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_e13_an_observation_may_be_a_little_ahead() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    check_not_ahead(now + AHEAD_MAX, now)
+    with pytest.raises(ObservedInFuture, match=r"5\.0 s ahead"):
+        check_not_ahead(now + AHEAD_MAX + timedelta(microseconds=1), now)

@@ -10,12 +10,12 @@ from uuid import UUID
 
 import msgspec
 
-from central.kernel.errors import Unavailable
+from central.kernel.errors import ObservedInFuture, Unavailable
 from central.kernel.problems import COMMAND_REUSED, Problem
 from central.provisioning.application.ports import Decide, Renewal, SnapshotPage
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report import Answered, Report
-from central.provisioning.application.report_resources import ObservedInFuture, ReportResources
+from central.provisioning.application.report_resources import ReportResources
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.decision import Outcome
 from central.provisioning.domain.ids import AllocationId, WaldurInstance

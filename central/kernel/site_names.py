@@ -1,0 +1,14 @@
+"""What a Site is called: its environment's name, such as ``slurm`` (P11, P32)."""
+
+import re
+from typing import Final
+
+SITE_NAME: Final = "[a-z][a-z0-9-]{0,31}"
+"""The rule as a regular expression; the tables hold it as a CHECK too."""
+
+_SITE: Final = re.compile(SITE_NAME)
+
+
+def is_site_name(text: str) -> bool:
+    """Whether ``text`` is an environment's name."""
+    return _SITE.fullmatch(text) is not None
