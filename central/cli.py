@@ -51,7 +51,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("process", type=click.Choice(["site-api", "project-api", "provisioning-intake"]))
+@click.argument("process", type=click.Choice(["site-api", "member-api", "provisioning-intake"]))
 def serve(process: str) -> None:
     """Run one HTTP process until it is stopped."""
     with _told():
@@ -63,9 +63,9 @@ def serve(process: str) -> None:
             from central.processes import provisioning_intake
 
             sys.exit(provisioning_intake.run(_settings("provisioning_intake")))
-        from central.processes import project_api
+        from central.processes import member_api
 
-        sys.exit(project_api.run(_settings("member_api")))
+        sys.exit(member_api.run(_settings("member_api")))
 
 
 @cli.command()
@@ -89,7 +89,7 @@ def migrate(phase: str) -> None:
 
 
 @cli.command()
-@click.argument("process", type=click.Choice(["site-api", "project-api", "provisioning-intake", "operator"]))
+@click.argument("process", type=click.Choice(["site-api", "member-api", "provisioning-intake", "operator"]))
 def check(process: str) -> None:
     """Say whether a process could start now: settings, database, schema, issuer."""
     with _told():
@@ -97,7 +97,7 @@ def check(process: str) -> None:
 
         names: dict[str, Process] = {
             "site-api": "site_api",
-            "project-api": "member_api",
+            "member-api": "member_api",
             "provisioning-intake": "provisioning_intake",
             "operator": "operator",
         }

@@ -147,7 +147,7 @@ def _start_member_api(
         "PHAROS_OIDC_AUDIENCE": AUDIENCE,
         "PHAROS_DEVELOPMENT_ACCOUNTS": str(plan.accounts),
     }
-    child = _serve(children, "project-api", environment)
+    child = _serve(children, "member-api", environment)
     url = f"http://127.0.0.1:{port}"
     children.wait_until(child, lambda: answers(f"{url}/readyz"), _READY_SECONDS)
     return url

@@ -171,7 +171,7 @@ def test_migrate_is_done_once(run: Run, pg_server: PgServer) -> None:
     assert (second.returncode, second.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("process", ["site-api", "project-api"])
+@pytest.mark.parametrize("process", ["site-api", "member-api"])
 def test_a_start_on_an_empty_database_is_refused_with_the_remedy(
     process: str, run: Run, pg_server: PgServer, tmp_path: Path
 ) -> None:

@@ -211,7 +211,7 @@ def launch(pg_server: PgServer, name: str, folder: Path, stack: ExitStack) -> Ru
     )
     launcher.start(
         "member-api",
-        ["-m", "central.cli", "serve", "project-api"],
+        ["-m", "central.cli", "serve", "member-api"],
         {
             **common,
             "PHAROS_DATABASE_URL": pg_server.role_url("pharos_member_api", name),
