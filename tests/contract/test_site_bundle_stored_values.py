@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome
-from site_bundle.ssh_access.domain.plan import Change, Policy, judge, plan
+from site_bundle.ssh_access.domain.plan import Change, Policy, judge, plan, read_wishes
 from site_bundle.ssh_access.domain.public_key import fingerprint, parse_public_key
 from site_bundle.ssh_access.domain.stored_value import blobs_in
 from site_bundle.ssh_access.domain.target import Entry, Target, UidRange
@@ -172,9 +172,12 @@ def entry(*values: bytes) -> tuple[Entry, ...]:
 def test_B15_B16_wanted_it_stays_alone_revoked_it_goes(value: bytes, blob: bytes) -> None:
     """`removed_from_directory` is said when nothing that lets the key in is left, and not before."""
     wanted, revoked = wish(blob, Act.PRESENT), wish(blob, Act.ABSENT)
-    assert plan((wanted,), entry(value), POLICY) == ()
-    assert judge((revoked,), entry(value), POLICY, frozenset())[revoked.key_id].outcome is Outcome.PENDING
-    operations = plan((revoked,), entry(value), POLICY)
+    assert plan(read_wishes([wanted]), entry(value), POLICY) == ()
+    assert (
+        judge(read_wishes([revoked]), entry(value), POLICY, frozenset())[revoked.key_id].outcome
+        is Outcome.PENDING
+    )
+    operations = plan(read_wishes([revoked]), entry(value), POLICY)
     assert [item.value for item in operations if item.change is Change.DELETE] == [value]
     left = tuple(item.value for item in operations if item.change is Change.ADD)
     assert not any(blob in blobs_in(item) for item in left)

@@ -145,7 +145,7 @@ class SqliteKeyJournal:
         return parse_time(rows[0]["decided_at"]), tuple(_result(row) for row in rows)
 
     def has_unreported(self) -> bool:
-        return bool(self._all("open_report")) or bool(self._all("unreported", limit=1))
+        return bool(self._all("open_report")) or bool(self._one("has_unreported")[0])
 
     def keep_report(self, report: Report, results: Sequence[Result], now: datetime) -> None:
         rows = [

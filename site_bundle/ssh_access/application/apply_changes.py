@@ -15,7 +15,7 @@ from uuid import UUID
 
 from site_bundle.kernel.errors import RefusedError
 from site_bundle.ssh_access.domain.desired import DesiredKey, Outcome, Verdict
-from site_bundle.ssh_access.domain.plan import Change, Operation, Policy, Spot, judge, plan
+from site_bundle.ssh_access.domain.plan import Change, Operation, Policy, Spot, judge, plan, read_wishes
 from site_bundle.ssh_access.domain.target import Entry, Target
 
 
@@ -111,28 +111,30 @@ class ApplyChanges:
             after = targets[-1]
 
     def _batch(self, kept: tuple[KeptKey, ...], policy: Policy, now: datetime, done: Pass) -> None:
-        keys = tuple(item.desired for item in kept)
-        wanted = tuple({key.target: None for key in keys})
+        wishes = read_wishes([item.desired for item in kept])
+        wanted = tuple({item.desired.target: None for item in kept})
         entries = self.people.find(wanted)
-        operations = plan(keys, entries, policy)
+        operations = plan(wishes, entries, policy)
         refused: frozenset[Spot] = frozenset()
         if operations and not self.observe:
             settled = {item.desired.key_id for item in kept if item.settled}
             refused = self._perform(operations, settled)
             entries = self.people.find(wanted)
             self.checkpoint("after-read-back")
-        verdicts = judge(keys, entries, policy, refused)
+        verdicts = judge(wishes, entries, policy, refused)
         if self.observe:
             verdicts = self._observed(operations, verdicts)
         self._record(kept, verdicts, now)
         self.checkpoint("verdicts-journalled")
-        done.keys += len(keys)
+        done.keys += len(wishes)
         done.operations += len(operations)
         done.pending += sum(verdict.outcome is Outcome.PENDING for verdict in verdicts.values())
 
     def _perform(self, operations: tuple[Operation, ...], settled: set[UUID]) -> frozenset[Spot]:
-        refused = set()
+        refused: set[Spot] = set()
         for operation in operations:
+            if operation.change is Change.DELETE and not refused.isdisjoint(operation.spots):
+                continue  # another key of the value could not be carried over: it would go too (B17)
             drift = operation.key_id in settled
             self.checkpoint("before-modify")
             try:
@@ -140,7 +142,7 @@ class ApplyChanges:
                 done = act(operation.dn, operation.value)
                 self.events.operation(operation, "done" if done else "was_so", drift=drift)
             except RefusedError as error:
-                refused.add(operation.spot)
+                refused |= operation.spots
                 self.events.operation(operation, error.code, drift=drift)
             self.checkpoint("after-modify")
             self.events.progress()

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
@@ -43,17 +44,17 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One value of one entry; `blob` is the key it is about, `key_id` whose wish it serves."""
+    """One value of one entry; `blobs` are the keys it is about, `key_id` is one whose wish it serves."""
 
     change: Change
     dn: str
     value: bytes
-    blob: bytes
+    blobs: tuple[bytes, ...]
     key_id: UUID
 
     @property
-    def spot(self) -> Spot:
-        return self.dn, self.blob
+    def spots(self) -> frozenset[Spot]:
+        return frozenset((self.dn, blob) for blob in self.blobs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,21 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class Wish:
+    """A desired key, parsed once for plan and verdict; `key` None: malformed."""
+
+    desired: DesiredKey
+    key: PublicKey | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Case:
-    """A desired key with what it resolves to; `key` None: malformed."""
+    """A wish with what it resolves to; `held`: the stored values of its entry by the keys they hold."""
 
     desired: DesiredKey
     key: PublicKey | None
     match: Match
+    held: Mapping[bytes, Sequence[bytes]]
 
     @property
     def entry(self) -> Entry | None:
@@ -81,44 +91,66 @@ class _Case:
         return self.desired.act is Act.PRESENT
 
 
-def plan(keys: tuple[DesiredKey, ...], entries: tuple[Entry, ...], policy: Policy) -> tuple[Operation, ...]:
-    """Operations that bring `entries` to what `keys` (all desired keys of these targets) ask; additions
-    first.
+def read_wishes(keys: Sequence[DesiredKey]) -> tuple[Wish, ...]:
+    """The desired keys, each parsed."""
+    return tuple(Wish(key, key.parsed()) for key in keys)
+
+
+def plan(wishes: Sequence[Wish], entries: tuple[Entry, ...], policy: Policy) -> tuple[Operation, ...]:
+    """Operations that bring `entries` to what `wishes` (all of these targets) ask; additions first.
 
     Additions first, so that a member who replaces the only key is never without one.
     """
-    additions: list[Operation] = []
-    deletions: list[Operation] = []
-    cases = _resolve(keys, entries, policy)
+    cases = _resolve(wishes, entries, policy)
+    additions: dict[Spot, Operation] = {}
     # Where a key is wanted nothing is deleted; and one operation serves all keys that share a blob.
-    done = _kept(cases)
-    added: set[Spot] = set()
+    kept = _kept(cases)
+    revoked: dict[str, dict[bytes, _Case]] = {}
     for case in cases:
         if case.entry is None or case.key is None:
             continue
         spot = (case.entry.dn, case.key.blob)
-        holding = _holding(case.entry, case.key.blob)
-        if case.present:
-            if not holding and spot not in added:
-                added.add(spot)
-                additions.append(_operation(Change.ADD, case, case.key.line.encode("ascii")))
-        elif policy.removals and spot not in done:
-            done.add(spot)
-            for value in holding:
-                others = _foreign_lines(case.entry, value, case.key.blob)
-                additions.extend(_operation(Change.ADD, case, line) for line in others)
-                deletions.append(_operation(Change.DELETE, case, value))
-    return (*additions, *deletions)
+        if case.present and case.key.blob not in case.held:
+            line = case.key.line.encode("ascii")
+            additions.setdefault(
+                spot, Operation(Change.ADD, case.entry.dn, line, (case.key.blob,), case.desired.key_id)
+            )
+        elif not case.present and policy.removals and spot not in kept:
+            revoked.setdefault(case.entry.dn, {}).setdefault(case.key.blob, case)
+    carried: list[Operation] = []
+    deletions: list[Operation] = []
+    for gone in revoked.values():
+        _remove(gone, carried, deletions)
+    return (*additions.values(), *carried, *deletions)
+
+
+def _remove(gone: Mapping[bytes, _Case], carried: list[Operation], deletions: list[Operation]) -> None:
+    """What takes the keys `gone` out of their one entry. A value that holds more than revoked keys: its other
+    lines become values of their own before it goes.
+    """
+    case = next(iter(gone.values()))
+    if case.entry is None:
+        raise ValueError("a key is taken out of an entry")
+    dn, there = case.entry.dn, set(case.entry.values)
+    for value in dict.fromkeys(value for blob in gone for value in case.held.get(blob, ())):
+        blobs = tuple(blob for blob in gone if value in case.held.get(blob, ()))
+        key_id = gone[blobs[0]].desired.key_id
+        for line in value_lines(value):
+            others = blobs_in(line)
+            if others and gone.keys().isdisjoint(others) and line not in there:
+                there.add(line)
+                carried.append(Operation(Change.ADD, dn, line, blobs, key_id))
+        deletions.append(Operation(Change.DELETE, dn, value, blobs, key_id))
 
 
 def judge(
-    keys: tuple[DesiredKey, ...], entries: tuple[Entry, ...], policy: Policy, refused: frozenset[Spot]
+    wishes: Sequence[Wish], entries: tuple[Entry, ...], policy: Policy, refused: frozenset[Spot]
 ) -> dict[UUID, Verdict]:
     """The verdict on each key from `entries` as read back.
 
     `refused`: where the directory refused a change for good.
     """
-    cases = _resolve(keys, entries, policy)
+    cases = _resolve(wishes, entries, policy)
     kept = _kept(cases)
     return {case.desired.key_id: _judge_one(case, policy, kept, refused) for case in cases}
 
@@ -136,7 +168,7 @@ def _judge_one(case: _Case, policy: Policy, kept: set[Spot], refused: frozenset[
                 return Verdict(Outcome.REFUSED, "target_mismatch" if renewed else "target_absent")
             return Verdict(Outcome.REMOVED)
         case Matched(entry=entry):
-            there = bool(_holding(entry, case.key.blob))
+            there = case.key.blob in case.held
             if there is case.present:
                 return Verdict(Outcome.APPLIED if there else Outcome.REMOVED)
             spot = (entry.dn, case.key.blob)
@@ -154,9 +186,18 @@ def _judge_open(case: _Case, policy: Policy, *, kept: bool, refused: bool) -> Ve
     return Verdict(Outcome.PENDING, "not_read_back")
 
 
-def _resolve(keys: tuple[DesiredKey, ...], entries: tuple[Entry, ...], policy: Policy) -> tuple[_Case, ...]:
+def _resolve(wishes: Sequence[Wish], entries: tuple[Entry, ...], policy: Policy) -> tuple[_Case, ...]:
     index = Entries(entries)
-    return tuple(_Case(key, key.parsed(), match_target(key.target, index, policy.uids)) for key in keys)
+    held: dict[str, Mapping[bytes, Sequence[bytes]]] = {}
+    cases = []
+    for wish in wishes:
+        match = match_target(wish.desired.target, index, policy.uids)
+        values: Mapping[bytes, Sequence[bytes]] = {}
+        if isinstance(match, Matched):
+            # Each stored value is read once, however many keys of the entry are asked about.
+            values = held.get(match.entry.dn) or held.setdefault(match.entry.dn, _held(match.entry))
+        cases.append(_Case(wish.desired, wish.key, match, values))
+    return tuple(cases)
 
 
 def _kept(cases: tuple[_Case, ...]) -> set[Spot]:
@@ -168,20 +209,10 @@ def _kept(cases: tuple[_Case, ...]) -> set[Spot]:
     }
 
 
-def _holding(entry: Entry, blob: bytes) -> list[bytes]:
-    """The stored values that let the key in."""
-    return [value for value in entry.values if blob in blobs_in(value)]
-
-
-def _operation(change: Change, case: _Case, value: bytes) -> Operation:
-    if case.entry is None or case.key is None:
-        raise ValueError("an operation needs an entry and a key")
-    return Operation(change, case.entry.dn, value, case.key.blob, case.desired.key_id)
-
-
-def _foreign_lines(entry: Entry, value: bytes, blob: bytes) -> list[bytes]:
-    """A value that holds more than the revoked key: its other lines become values of their own before it
-    goes.
-    """
-    others = [line for line in value_lines(value) if blob not in blobs_in(line)]
-    return [line for line in others if blobs_in(line) and line not in entry.values]
+def _held(entry: Entry) -> Mapping[bytes, Sequence[bytes]]:
+    """By each key the stored values that let it in."""
+    held: dict[bytes, list[bytes]] = {}
+    for value in entry.values:
+        for blob in blobs_in(value):
+            held.setdefault(blob, []).append(value)
+    return held

@@ -36,6 +36,11 @@ CREATE TABLE desired_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX desired_keys_by_target ON desired_keys (entry_uuid);
 CREATE INDEX desired_keys_unsettled ON desired_keys (entry_uuid) WHERE settled = 0;
+CREATE INDEX desired_keys_present ON desired_keys (feed) WHERE act = 'present';
+-- The condition is that of `unreported`, word for word: only then is the index used.
+CREATE INDEX desired_keys_unreported ON desired_keys (feed, decided_at)
+ WHERE decided_at IS NOT NULL AND unlisted = 0
+   AND (reported_change IS NOT change_id OR reported_outcome IS NOT outcome OR reported_code IS NOT code);
 
 -- At most one report is on its way; it is sent byte for byte until central's receipt is in.
 CREATE TABLE report (

@@ -35,8 +35,10 @@ ON CONFLICT (key_id) DO UPDATE
  WHERE excluded.feed <> desired_keys.feed OR excluded.sequence > desired_keys.sequence;
 
 -- name: unlisted_count
-SELECT count(*) FROM desired_keys, feed
- WHERE desired_keys.feed <> feed.current AND desired_keys.act = 'present';
+-- Asked at each poll: two ranges of an index, as <> is none.
+SELECT count(*) FROM desired_keys
+ WHERE act = 'present'
+   AND (feed < (SELECT current FROM feed) OR feed > (SELECT current FROM feed));
 
 -- name: mark_unlisted
 UPDATE desired_keys
@@ -67,13 +69,20 @@ UPDATE desired_keys SET settled = 0 WHERE outcome = 'held';
 
 -- name: unreported
 -- The results of one pass, the oldest first: a report has one observedAt, taken before the reads it speaks of.
-WITH waiting AS (
-  SELECT key_id, change_id, sequence, outcome, code, decided_at FROM desired_keys
-   WHERE outcome IS NOT NULL AND unlisted = 0 AND feed = (SELECT current FROM feed)
-     AND (reported_change IS NOT change_id OR reported_outcome IS NOT outcome OR reported_code IS NOT code))
-SELECT key_id, change_id, sequence, outcome, code, decided_at FROM waiting
- WHERE decided_at = (SELECT min(decided_at) FROM waiting)
+SELECT key_id, change_id, sequence, outcome, code, decided_at FROM desired_keys
+ WHERE feed = (SELECT current FROM feed) AND decided_at IS NOT NULL AND unlisted = 0
+   AND (reported_change IS NOT change_id OR reported_outcome IS NOT outcome OR reported_code IS NOT code)
+   AND decided_at = (
+SELECT min(decided_at) FROM desired_keys
+ WHERE feed = (SELECT current FROM feed) AND decided_at IS NOT NULL AND unlisted = 0
+   AND (reported_change IS NOT change_id OR reported_outcome IS NOT outcome OR reported_code IS NOT code))
  ORDER BY sequence LIMIT :limit;
+
+-- name: has_unreported
+SELECT EXISTS (
+SELECT 1 FROM desired_keys
+ WHERE feed = (SELECT current FROM feed) AND decided_at IS NOT NULL AND unlisted = 0
+   AND (reported_change IS NOT change_id OR reported_outcome IS NOT outcome OR reported_code IS NOT code));
 
 -- name: open_report
 SELECT report_id, body FROM report WHERE only_row = 1;

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome, Verdict
-from site_bundle.ssh_access.domain.plan import Change, Operation, Policy, judge, plan
+from site_bundle.ssh_access.domain.plan import Change, Operation, Policy, Spot, judge, plan, read_wishes
 from site_bundle.ssh_access.domain.public_key import parse_public_key
 from site_bundle.ssh_access.domain.stored_value import blobs_in
 from site_bundle.ssh_access.domain.target import (
@@ -30,6 +30,18 @@ UIDS = UidRange(5000000, 5499999)
 POLICY = Policy(UIDS)
 ALICE = Target("alice", 5000001, UUID(int=1))
 BASE = "ou=people,dc=example"
+
+
+def plan_of(
+    keys: tuple[DesiredKey, ...], entries: tuple[Entry, ...], policy: Policy
+) -> tuple[Operation, ...]:
+    return plan(read_wishes(keys), entries, policy)
+
+
+def judge_of(
+    keys: tuple[DesiredKey, ...], entries: tuple[Entry, ...], policy: Policy, refused: frozenset[Spot]
+) -> dict[UUID, Verdict]:
+    return judge(read_wishes(keys), entries, policy, refused)
 
 
 def entry(*values: str | bytes, **more: object) -> Entry:
@@ -62,9 +74,9 @@ def apply(operations: tuple[Operation, ...], entries: tuple[Entry, ...]) -> tupl
 def settle(
     keys: list[DesiredKey], entries: tuple[Entry, ...], policy: Policy = POLICY
 ) -> tuple[list[bytes], list[Verdict]]:
-    after = apply(plan(tuple(keys), entries, policy), entries)
-    verdicts = judge(tuple(keys), after, policy, frozenset())
-    assert plan(tuple(keys), after, policy) == (), "a second pass has nothing to do"
+    after = apply(plan_of(tuple(keys), entries, policy), entries)
+    verdicts = judge_of(tuple(keys), after, policy, frozenset())
+    assert plan_of(tuple(keys), after, policy) == (), "a second pass has nothing to do"
     return sorted(v for item in after for v in item.values), [verdicts[k.key_id] for k in keys]
 
 
@@ -94,12 +106,12 @@ def test_B15_B16_other_rendering_is_the_same_key(stored: str | bytes) -> None:
     """Nothing is added for it; revoked, its exact bytes go."""
     raw = stored if isinstance(stored, bytes) else stored.encode()
     assert settle([key(K1)], (entry(stored),)) == ([raw], [Verdict(Outcome.APPLIED)])
-    operations = plan((key(K1, Act.ABSENT),), (entry(stored, K2),), POLICY)
+    operations = plan_of((key(K1, Act.ABSENT),), (entry(stored, K2),), POLICY)
     assert [(o.change, o.value) for o in operations] == [(Change.DELETE, raw)]
 
 
 def test_B15_written_without_trailing_blank() -> None:
-    (operation,) = plan((key(K1, public_key=f"{K1} a \n"),), (entry(),), POLICY)
+    (operation,) = plan_of((key(K1, public_key=f"{K1} a \n"),), (entry(),), POLICY)
     assert operation.value == K1.encode()
 
 
@@ -117,12 +129,30 @@ def test_every_rendering_of_a_revoked_key_goes() -> None:
 def test_value_with_two_keys_loses_only_the_revoked_one() -> None:
     """The other line becomes a value of its own before the mixed one goes."""
     mixed = f"{K1} a\n{K2} b"
-    operations = plan((key(K1, Act.ABSENT),), (entry(mixed),), POLICY)
+    operations = plan_of((key(K1, Act.ABSENT),), (entry(mixed),), POLICY)
     assert [(o.change, o.value) for o in operations] == [
         (Change.ADD, f"{K2} b".encode()),
         (Change.DELETE, mixed.encode()),
     ]
     assert settle([key(K1, Act.ABSENT)], (entry(mixed),))[0] == [f"{K2} b".encode()]
+
+
+def test_value_with_two_revoked_keys_goes_once_and_carries_neither() -> None:
+    mixed = f"{K1} a\n{K2} b\n{K9} c"
+    keys = (key(K1, Act.ABSENT), key(K2, Act.ABSENT))
+    operations = plan_of(keys, (entry(mixed),), POLICY)
+    assert [(o.change, o.value) for o in operations] == [
+        (Change.ADD, f"{K9} c".encode()),
+        (Change.DELETE, mixed.encode()),
+    ]
+    blobs = {parse_public_key(line).blob for line in (K1, K2)}
+    assert operations[1].spots == {(operations[1].dn, blob) for blob in blobs}
+
+
+def test_foreign_line_of_two_values_is_carried_once() -> None:
+    stored = (f"{K1}\n{K9} other", f"{K2}\n{K9} other")
+    values, _ = settle([key(K1, Act.ABSENT), key(K2, Act.ABSENT)], (entry(*stored),))
+    assert values == [f"{K9} other".encode()]
 
 
 def test_same_blob_revoked_under_one_id_and_wanted_under_another() -> None:
@@ -132,12 +162,12 @@ def test_same_blob_revoked_under_one_id_and_wanted_under_another() -> None:
 
 
 def test_same_blob_wanted_or_revoked_twice_is_one_operation() -> None:
-    assert len(plan((key(K1), key(K1)), (entry(),), POLICY)) == 1
-    assert len(plan((key(K1, Act.ABSENT), key(K1, Act.ABSENT)), (entry(K1),), POLICY)) == 1
+    assert len(plan_of((key(K1), key(K1)), (entry(),), POLICY)) == 1
+    assert len(plan_of((key(K1, Act.ABSENT), key(K1, Act.ABSENT)), (entry(K1),), POLICY)) == 1
 
 
 def test_additions_come_before_deletions() -> None:
-    operations = plan((key(K1, Act.ABSENT), key(K2)), (entry(K1),), POLICY)
+    operations = plan_of((key(K1, Act.ABSENT), key(K2)), (entry(K1),), POLICY)
     assert [o.change for o in operations] == [Change.ADD, Change.DELETE]
 
 
@@ -165,8 +195,8 @@ def test_only_the_exact_target(
     assert match_target(target, Entries(entries), UIDS) == match
     keys = (key(K1, target=target), key(K2, Act.ABSENT, target=target))
     held = tuple(replace(item, values=(K2.encode(),)) for item in entries)
-    assert plan(keys, held, POLICY) == ()
-    verdicts = judge(keys, held, POLICY, frozenset())
+    assert plan_of(keys, held, POLICY) == ()
+    verdicts = judge_of(keys, held, POLICY, frozenset())
     assert verdicts[keys[0].key_id] == Verdict(Outcome.REFUSED, present)
     gone = Verdict(Outcome.REMOVED) if isinstance(match, Absent) else Verdict(Outcome.REFUSED, present)
     assert verdicts[keys[1].key_id] == gone
@@ -178,8 +208,8 @@ def test_unreadable_is_neither_there_nor_gone(hidden: dict[str, object]) -> None
     assert match_target(ALICE, Entries(entries), UIDS) == Unreadable()
     for act in Act:
         keys = (key(K1, act),)
-        assert plan(keys, entries, POLICY) == ()
-        assert judge(keys, entries, POLICY, frozenset())[keys[0].key_id] == Verdict(
+        assert plan_of(keys, entries, POLICY) == ()
+        assert judge_of(keys, entries, POLICY, frozenset())[keys[0].key_id] == Verdict(
             Outcome.PENDING, "entry_unreadable"
         )
 
@@ -204,8 +234,8 @@ def test_no_removal_while_another_history_answers() -> None:
 def test_malformed_key_is_refused_alone(act: Act) -> None:
     bad = key(K1, act, public_key="ssh-dss AAAAB3NzaC1kc3M=")
     other = key(K1, act, fingerprint="SHA256:another")
-    assert plan((bad, other), (entry(),), POLICY) == ()
-    verdicts = judge((bad, other), (entry(),), POLICY, frozenset())
+    assert plan_of((bad, other), (entry(),), POLICY) == ()
+    verdicts = judge_of((bad, other), (entry(),), POLICY, frozenset())
     assert set(verdicts.values()) == {Verdict(Outcome.REFUSED, "key_malformed")}
 
 
@@ -214,16 +244,27 @@ def test_verdict_is_on_what_was_read_back() -> None:
     after = (entry(K2),)
     spots = {(after[0].dn, parse_public_key(line).blob) for line in (K1, K2)}
     waiting = Verdict(Outcome.PENDING, "not_read_back")
-    assert judge((wanted, gone), after, POLICY, frozenset()) == {wanted.key_id: waiting, gone.key_id: waiting}
+    assert judge_of((wanted, gone), after, POLICY, frozenset()) == {
+        wanted.key_id: waiting,
+        gone.key_id: waiting,
+    }
     refused = Verdict(Outcome.REFUSED, "directory_refused")
-    assert judge((wanted, gone), after, POLICY, frozenset(spots)) == {
+    assert judge_of((wanted, gone), after, POLICY, frozenset(spots)) == {
         wanted.key_id: refused,
         gone.key_id: refused,
     }
 
 
 LINES = [K1, K2, K3]
-RENDERINGS = ["{}", "{} note", "  {}\n", "no-pty {} x", "{}\r\n" + K9 + " other"]
+RENDERINGS = [
+    "{}",
+    "{}\n" + K2 + " too",
+    "no-pty {}\n# mine\n" + K1,
+    "{} note",
+    "  {}\n",
+    "no-pty {} x",
+    "{}\r\n" + K9 + " other",
+]
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from site_bundle.directory.errors import DirectoryRefusedError, DirectoryUnavailableError
 from site_bundle.kernel.errors import RefusedError, UnavailableError
 from site_bundle.ssh_access.adapters.acceptance_file import put_request, take_request
-from site_bundle.ssh_access.adapters.sqlite_journal import SqliteKeyJournal, open_key_journal
+from site_bundle.ssh_access.adapters.sqlite_journal import SqliteKeyJournal, open_key_journal, statements
 from site_bundle.ssh_access.adapters.wire import encode_results
 from site_bundle.ssh_access.application.accept_feed import AcceptFeed
 from site_bundle.ssh_access.application.apply_changes import ApplyChanges
@@ -21,7 +21,8 @@ from site_bundle.ssh_access.application.report_results import Receipt, Report, R
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Verdict
 from site_bundle.ssh_access.domain.feed import Page, PositionUnknownError
 from site_bundle.ssh_access.domain.plan import Operation, Policy
-from site_bundle.ssh_access.domain.public_key import parse_public_key
+from site_bundle.ssh_access.domain.public_key import PublicKey, parse_public_key
+from site_bundle.ssh_access.domain.stored_value import blobs_in
 from site_bundle.ssh_access.domain.target import Entry, Target, UidRange
 from tests.site.keys import K1, K2
 
@@ -35,7 +36,7 @@ POLICY = Policy(UidRange(5000000, 5499999))
 
 class Directory:
     """People as a dict; `down` and `refusing` make it fail as the adapter would, `hidden` shows no
-    uidNumber.
+    uidNumber, `full` takes no more values.
     """
 
     def __init__(self) -> None:
@@ -43,6 +44,7 @@ class Directory:
         self.down = False
         self.refusing = False
         self.hidden = False
+        self.full = False
         self.finds = 0
 
     def find(self, targets: Sequence[Target]) -> tuple[Entry, ...]:
@@ -65,7 +67,7 @@ class Directory:
 
     def _change(self, dn: str, value: bytes, *, there: bool) -> bool:
         self._check()
-        if self.refusing:
+        if self.refusing or (self.full and there):
             raise DirectoryRefusedError("directory_refused", result=50, found="result 50")
         values = next(values for target, values in self.values.items() if target.username == dn)
         if (value in values) is there:
@@ -219,6 +221,55 @@ def test_refusal_of_one_key_is_not_the_others(journal: SqliteKeyJournal) -> None
     people.refusing = False
     applier(journal, people, events).run(policy=POLICY, now=LATER, reconcile=True)
     assert outcomes(journal) == {"applied": 1, "removed_from_directory": 1}
+
+
+def test_S10_each_key_and_each_value_is_read_once_a_batch(
+    journal: SqliteKeyJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the plan and for the verdict, for one key of an entry and for the next."""
+    parsed: list[str] = []
+    read: list[bytes] = []
+
+    def parse(text: str) -> PublicKey:
+        parsed.append(text)
+        return parse_public_key(text)
+
+    def blobs(value: bytes) -> tuple[bytes, ...]:
+        read.append(value)
+        return blobs_in(value)
+
+    monkeypatch.setattr("site_bundle.ssh_access.domain.desired.parse_public_key", parse)
+    monkeypatch.setattr("site_bundle.ssh_access.domain.plan.blobs_in", blobs)
+    people = Directory()
+    people.values[ALICE] = [K1.encode(), K2.encode()]
+    record(journal, change(1, K1), change(2, K2))
+    applier(journal, people, Events()).run(policy=POLICY, now=NOW)
+    assert sorted(parsed) == sorted([K1, K2])
+    # Before and after are two readings of the entry.
+    assert sorted(read) == sorted([K1.encode(), K2.encode()] * 2)
+
+
+@pytest.mark.parametrize("name", ["has_unreported", "unreported", "unlisted_count", "has_unsettled"])
+def test_S10_what_each_cycle_asks_is_answered_by_an_index(journal: SqliteKeyJournal, name: str) -> None:
+    """No cycle walks over all keys."""
+    steps = journal._journal.connection.execute(
+        f"EXPLAIN QUERY PLAN {statements()[0][name]}", {"limit": 1}
+    ).fetchall()
+    told = [step["detail"] for step in steps]
+    keys = [text for text in told if "desired_keys" in text]
+    assert keys
+    assert all("USING" in text and "INDEX desired_keys_" in text for text in keys), told
+
+
+def test_B17_value_stays_while_its_foreign_line_cannot_be_carried(journal: SqliteKeyJournal) -> None:
+    people = Directory()
+    mixed = f"{K1}\n{K2} not ours".encode()
+    people.values[ALICE] = [mixed]
+    people.full = True
+    record(journal, change(1, K1, act=Act.ABSENT))
+    applier(journal, people, Events()).run(policy=POLICY, now=NOW)
+    assert people.values[ALICE] == [mixed]
+    assert outcomes(journal) == {"refused": 1}
 
 
 def test_idle_pass_records_nothing(journal: SqliteKeyJournal) -> None:
