@@ -29,8 +29,9 @@ class Narrator:
         start = time.monotonic()
         try:
             yield
-        except BaseException:
-            self._line(f"    {self._paint(RED, 'failed')} after {time.monotonic() - start:.1f} s")
+        except BaseException as error:
+            word = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            self._line(f"    {self._paint(RED, word)} after {time.monotonic() - start:.1f} s")
             raise
         self._line(f"    {self._paint(GREEN, 'done')} in {time.monotonic() - start:.1f} s")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tests.demo.narrator import Narrator
 from tests.demo.standing import end_standing, note, politely_interrupted
+from tests.journeys.central import Central
 from tests.journeys.observing import UNIT, each_key_once, linked, main_pid, wait_ready
 from tests.journeys.releases import Release
 from tests.journeys.road import Road
@@ -169,11 +170,23 @@ def _finish(story: Story, key: MemberKey, *, leave_up: bool) -> None:
     host.detach()
     story.tell.close(f"Shown. {host.name} runs release {linked(story.road)}, central runs beside it")
     lab, agent = f"{sys.executable} -m tests.lab", story.road.admin.agent_script()
+    central = story.road.central
     options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
     story.tell.fact(
         f"be root on the host:   {lab} shell {host.name}\n"
         f"be a member on it:     ssh -i {key.private} {options} bob@{host.addr}\n"
         f"the agent's own words: {lab} exec {host.name} {agent} status\n"
-        f"central:               {story.road.central.state}/dev.json\n"
+        f"central:               {central.state}/dev.json\n"
+        f"its member API:        {central.facts()['memberApi']['url']}\n"
+        f"bob's keys there:      {_keys_of('bob', central)}\n"
         "end it all:            make demo-down"
+    )
+
+
+def _keys_of(member: str, central: Central) -> str:
+    """The line that asks the member API; the token goes through a pipe, not through argv (X5)."""
+    token = f"{sys.executable} -m central.cli dev token --state {central.state} --member {member}"
+    return (
+        f"{token} | sed 's/^/Authorization: Bearer /' |"
+        f" curl -sS -H @- {central.facts()['memberApi']['url']}/api/v1/me/ssh-keys"
     )

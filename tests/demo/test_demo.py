@@ -1,19 +1,24 @@
 """``make demo`` and ``make demo-down`` as they are typed (X8)."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.demo.standing import find_standing
+from tests.demo.standing import end_standing, find_standing
+from tests.demo.taking_off import taking_off
 from tests.journeys.releases import ROOT
 from tests.lab.erase import traces
 from tests.lab.fixtures import lab_tree
+from tests.lab.host import LabHost
 from tests.lab.reclaim import reclaim
 from tests.lab.registry import HostRecord
+from tests.lab.sshlogin import PEOPLE, MemberKey, directory_keys
 from tests.lab.tree import HostTree
 
 __all__ = ["lab_tree"]
@@ -43,6 +48,31 @@ def processes() -> str:
     return subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
+def keys_by_the_printed_line(said: str) -> list[dict[str, Any]]:
+    """What the demo's own line for the member API answers."""
+    (line,) = (line.partition(": ")[2] for line in said.splitlines() if "bob's keys there:" in line)
+    typed = ["bash", "-euo", "pipefail", "-c", line]
+    answer = subprocess.run(typed, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    keys: list[dict[str, Any]] = json.loads(answer.stdout)["keys"]
+    return keys
+
+
+def taken_off(host: LabHost) -> None:
+    """Types the guide's way back from an activation: all of ours goes, nothing of the site's."""
+    theirs = MemberKey.make(host.scratch / "keys", "theirs").public
+    add = f"dn: uid=bob,{PEOPLE}\nchangetype: modify\nadd: sshPublicKey\nsshPublicKey: {theirs}\n"
+    host.exec(["ldapmodify", "-Q", "-Y", "EXTERNAL", "-H", "ldapi:///"], input=add)
+    assert len(directory_keys(host, "bob")) == 3
+    host.exec(["sh"], input=f"cd $(mktemp -d)\n{taking_off()}")
+    assert directory_keys(host, "bob") == [theirs]
+    policy = host.exec(["ldapsearch", "-Q", "-LLL", "-Y", "EXTERNAL", "-H", "ldapi:///", "-b", "cn=config"])
+    assert "pharos-ssh-access" not in policy.stdout
+    assert host.exec(["getent", "passwd", "pharos-ssh-access"], check=False).returncode == 2
+    places = ["/etc", "/opt", "/run", "/usr/lib", "/var/lib"]
+    ours = host.exec(["find", *places, "-xdev", "-name", "*pharos-*", "-print"], check=False).stdout.split()
+    assert sorted(ours) == ["/var/lib/pharos-agent", "/var/lib/pharos-runtime"], "the lab's own alone"
+
+
 def nothing_is_left(record: HostRecord) -> None:
     assert find_standing() is None
     assert traces(record.slot) == []
@@ -62,6 +92,8 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
     assert record.name in reclaim().living
     assert f"tests.lab shell {record.name}" in shown.stdout
     assert str(record.scratch) in processes()
+    assert [key["state"] for key in keys_by_the_printed_line(shown.stdout)] == ["active", "active"]
+    taken_off(LabHost.attach(record.name))
     down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (down.returncode, down.stdout) == (0, "demo: ended, nothing is left\n")
     nothing_is_left(record)
@@ -81,6 +113,38 @@ def test_a_killed_demo_is_swept_away(sweeper: str) -> None:
     )
     assert swept.returncode == 0, swept.stderr
     nothing_is_left(record)
+
+
+@pytest.mark.parametrize(
+    ("title", "left"),
+    [
+        (" 1. ", "nothing of it is up"),
+        ("preflight 0.1.0", "the host and what runs beside it are still up: make demo-down"),
+    ],
+    ids=["before-a-host", "with-a-host"],
+)
+def test_ctrl_c_says_what_is_left(title: str, left: str) -> None:
+    # A session of its own, so that the terminal's Ctrl-C can be played: it goes to everything in front.
+    # A shell that runs these tests in the background makes them ignore SIGINT; the demo must not inherit it.
+    typed = ["env", "--default-signal=INT", *DEMO]
+    with subprocess.Popen(
+        typed, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as demo:
+        assert demo.stdout is not None
+        assert demo.stderr is not None
+        assert any(title in line for line in demo.stdout)
+        os.killpg(demo.pid, signal.SIGINT)
+        demo.stdout.read()
+        said = demo.stderr.read()
+    assert demo.returncode == 130, said
+    assert said.startswith("demo: interrupted; ")
+    assert said.endswith(f"{left}\n")
+    assert said.count("\n") == 1
+    if "up: make" in left:
+        record = standing()
+        assert LabHost.attach(record.name).running
+        end_standing()
+        nothing_is_left(record)
 
 
 def test_without_a_demo_there_is_nothing_to_end() -> None:

@@ -36,6 +36,14 @@ def test_a_failed_step_says_so_and_fails() -> None:
     assert "done" not in out.getvalue()
 
 
+def test_an_interrupted_step_has_not_failed() -> None:
+    out = io.StringIO()
+    with pytest.raises(KeyboardInterrupt), Narrator(out).step("Wait"):
+        raise KeyboardInterrupt
+    assert "interrupted after" in out.getvalue()
+    assert "failed" not in out.getvalue()
+
+
 def test_colour_is_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
