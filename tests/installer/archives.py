@@ -13,7 +13,7 @@ import os
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import distribution
 from pathlib import Path
@@ -251,12 +251,17 @@ def signing_keys(tmp_path_factory: pytest.TempPathFactory) -> SigningKeys:
 
 
 @pytest.fixture
-def workshop(tmp_path: Path, signing_keys: SigningKeys) -> Iterator[Workshop]:
+def workshop(tmp_path: Path, signing_keys: SigningKeys) -> Workshop:
     """A maker whose entries are those of a small right release."""
+    return make_workshop(tmp_path, signing_keys)
+
+
+def make_workshop(folder: Path, signing_keys: SigningKeys) -> Workshop:
+    """A maker in ``folder`` whose entries are those of a small right release."""
     wheels = dict([wheel("pip", "24.0"), wheel("pharos-hpc", "0.1.0"), wheel("Foo.Bar-baz", "1.0")])
     component = {name: data for name, data in wheels.items() if not name.startswith("pip")}
-    yield Workshop(
-        tmp_path,
+    return Workshop(
+        folder,
         signing_keys,
         entries={
             "install.sh": b"#!/bin/sh\n",

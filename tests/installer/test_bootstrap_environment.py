@@ -23,7 +23,7 @@ from installer.bootstrap.seal import SEAL, TREE, read_seal, seal_tree, verify_se
 from installer.domain.manifest import Override, encode
 from installer.domain.refusal import Refusal
 from installer.domain.tree import decode_tree
-from tests.installer.archives import TRUST, Workshop, real_release, wheel
+from tests.installer.archives import TRUST, SigningKeys, Workshop, make_workshop, real_release, wheel
 
 BASE = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
 POINTS = [
@@ -40,9 +40,10 @@ def open_it(workshop: Workshop) -> VerifiedArchive:
     return open_verified(workshop.archive, allowed_signers=workshop.keys.allowed_signers, trust=TRUST)
 
 
-@pytest.fixture
-def archive(workshop: Workshop) -> Iterator[VerifiedArchive]:
-    """A release with one dependency."""
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory, signing_keys: SigningKeys) -> Iterator[VerifiedArchive]:
+    """A release with one dependency; it is read alone, so one is enough."""
+    workshop = make_workshop(tmp_path_factory.mktemp("release"), signing_keys)
     real_release(workshop, wheel("dependency", "2.0"))
     workshop.write()
     with open_it(workshop) as opened:
