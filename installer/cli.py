@@ -33,7 +33,7 @@ from installer.running import run_phase
 HELP = """Puts a verified release of the site bundle on this host, in four phases, and can take it back.
 
 \b
-  preflight  look at host, inputs, Site API      changes nothing
+  preflight  look at host, inputs, Site API      leaves its verified controller and a lock
   install    lay down and seal the release       starts nothing, switches nothing
   validate   try the directory's rights, the grant, the unit
              writes to the administrators' probe entry alone, and undoes it
@@ -114,7 +114,7 @@ def cli() -> None:
 @common
 @click.pass_obj
 def preflight_command(ports: Ports, /, **options: Any) -> int:
-    """Check the host, the inputs, the credentials and the Site API; changes nothing.
+    """Check the host, the inputs, the credentials and the Site API; leaves its verified controller and a lock.
 
     Every check has a name, what was found, what was wanted and a remedy. All of them run before the phase
     refuses.
