@@ -114,7 +114,7 @@ def cli() -> None:
 @common
 @click.pass_obj
 def preflight_command(ports: Ports, /, **options: Any) -> int:
-    """Check the host, the inputs, the credentials and the Site API; leaves its verified controller and a lock.
+    """Check the host, the inputs, the credentials and the Site API; leaves the controller and a lock.
 
     Every check has a name, what was found, what was wanted and a remedy. All of them run before the phase
     refuses.
