@@ -119,11 +119,15 @@ def _lock(path: Path) -> int:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA trusted_schema=OFF")
-    connection.execute("PRAGMA cache_size=-2000")  # KiB: memory stays bounded (S10)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("PRAGMA cache_size=-2000")  # KiB: memory stays bounded (S10)
+    except sqlite3.Error:
+        connection.close()  # a file that is no database shows itself at the first statement
+        raise
     return connection
 
 
