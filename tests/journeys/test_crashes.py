@@ -5,6 +5,7 @@ Afterwards the host is in the prior or the new state, ``status`` agrees, and no 
 
 import pytest
 
+from tests.journeys.administrator import DOWNLOADS
 from tests.journeys.observing import (
     each_key_once,
     installer_status,
@@ -44,7 +45,7 @@ def newer(active: Road) -> Release:
 
 
 def folder(release: Release) -> str:
-    return f"/root/pharos/{release.archive.top_folder}"
+    return f"{DOWNLOADS}/{release.archive.top_folder}"
 
 
 def stands(road: Road, release: str, key: MemberKey) -> None:

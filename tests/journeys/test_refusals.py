@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.journeys.administrator import DOWNLOADS
 from tests.journeys.observing import linked, listing, main_pid, wait_ready
 from tests.journeys.releases import Release
 from tests.journeys.road import EVIDENCE, Road
@@ -22,7 +23,7 @@ def newer(active: Road) -> Release:
 
 
 def activate(road: Road, release: Release) -> Completed:
-    return road.activate(f"/root/pharos/{release.archive.top_folder}", check=False)
+    return road.activate(f"{DOWNLOADS}/{release.archive.top_folder}", check=False)
 
 
 def refused_without_a_trace(road: Road, release: Release, status: int, *words: str) -> None:
