@@ -126,6 +126,15 @@ CALLS = (
         (("200", "SiteMember", "the verified member behind a username"),),
     ),
     Call(
+        "siteMembers",
+        "get",
+        f"{INTAKE}/members",
+        "intake",
+        (*RANGE, "providerProjectRef"),
+        None,
+        (("200", "SiteMembers", "every member of the Project that the Site may know, complete"),),
+    ),
+    Call(
         "retainedAccounts",
         "get",
         f"{INTAKE}/retained-accounts",

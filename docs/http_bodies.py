@@ -265,6 +265,23 @@ HTTP: dict[str, Schema] = {
         generation=POSITIVE,
         state=one_of("active", "retired"),
     ),
+    "SiteMembers": body(
+        projectId=UUID,
+        asOf=TIME,
+        count=COUNT,
+        members=many(
+            obj(
+                username=REFERENCE,
+                partyId=UUID,
+                bindingId=UUID,
+                bindingRevision=POSITIVE,
+                generation=POSITIVE,
+                state=one_of("active", "retired"),
+            ),
+            0,
+            10_000,
+        ),
+    ),
     "RetainedAccounts": body(
         site=SITE,
         asOf=TIME,

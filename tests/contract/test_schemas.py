@@ -33,6 +33,7 @@ BEYOND = {
     "party-changed": {"binding_id_twice"},
     "retained-accounts": {"count_of_another_list"},
     "site-commands": {"command_twice", "sequence_backwards"},
+    "site-members": {"count_of_another_list", "out_of_order", "username_twice"},
     "site-maintenance": {"back_with_until", "draining_without_reason"},
     "snapshot-page": {"items_out_of_order", "next_is_not_the_last"},
     "ssh-access-changes": {
