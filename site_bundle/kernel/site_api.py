@@ -22,8 +22,6 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
-import msgspec
-
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import RefusedError, SiteError, UnavailableError
 from site_bundle.kernel.files import UntrustedInputError, read_input
@@ -66,7 +64,7 @@ class SiteApiRefusedError(RefusedError):
 
 
 class SiteApi:
-    """One origin and one credential. `get` and `post` answer a decoded Struct or raise."""
+    """One origin and one credential. `get` and `post` answer a decoded document or raise."""
 
     def __init__(
         self,
@@ -259,9 +257,9 @@ def _not_understood(found: str) -> SiteApiUnavailableError:
     )
 
 
-class _Problem(msgspec.Struct):
+@dataclass(frozen=True, slots=True)
+class _Problem:
     code: str = ""
-    detail: str = ""
 
 
 def _failure(status: int, names: dict[str, str], raw: bytes, limits: SiteApiLimits) -> SiteError:

@@ -1,5 +1,5 @@
-"""Strict JSON in (X4): UTF-8, an object at the top, no duplicate key, no NaN or Infinity, no lone
-surrogate, no NUL, bounded size and depth; then exactly the expected shape, unknown members refused.
+"""Strict JSON in (X4): UTF-8, an object (or a list, if asked) at the top, no duplicate key, no NaN or
+Infinity, no lone surrogate, no NUL, bounded size and depth; then exactly the expected shape.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, TypeVar
 
-import msgspec
+from site_bundle.kernel.documents import ShapeError, read_document
 
 T = TypeVar("T")
 
@@ -21,16 +21,36 @@ class MalformedJsonError(ValueError):
 
 
 def decode_object(raw: bytes, shape: type[T], *, max_bytes: int) -> T:
-    """`raw` as a `shape` (a msgspec Struct with forbid_unknown_fields). Raises MalformedJsonError."""
-    value = parse_object(raw, max_bytes=max_bytes)
+    """`raw` as a `shape`, a dataclass by the rules of `kernel.documents`. Raises MalformedJsonError."""
     try:
-        return msgspec.convert(value, shape, strict=True)
-    except msgspec.ValidationError as error:
+        return read_document(parse_object(raw, max_bytes=max_bytes), shape)
+    except ShapeError as error:
         raise MalformedJsonError(str(error)) from error
+
+
+def decode_list(raw: bytes, shape: type[T], *, max_bytes: int) -> list[T]:
+    """`raw`, a list at the top, as one `shape` an item. Raises MalformedJsonError."""
+    value = _parse(raw, max_bytes=max_bytes)
+    if not isinstance(value, list):
+        raise MalformedJsonError("the top is not a list")
+    found: list[T] = []
+    try:
+        for item in value:
+            found.append(read_document(item, shape))
+    except ShapeError as error:
+        raise MalformedJsonError(str(error.inside(f"[{len(found)}]"))) from error
+    return found
 
 
 def parse_object(raw: bytes, *, max_bytes: int) -> dict[str, Any]:
     """The object `raw` holds, by every rule of the module but the shape."""
+    value = _parse(raw, max_bytes=max_bytes)
+    if not isinstance(value, dict):
+        raise MalformedJsonError("the top is not an object")
+    return value
+
+
+def _parse(raw: bytes, *, max_bytes: int) -> Any:
     if len(raw) > max_bytes:
         raise MalformedJsonError(f"longer than {max_bytes} bytes")
     try:
@@ -46,8 +66,6 @@ def parse_object(raw: bytes, *, max_bytes: int) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError) as error:
         raise MalformedJsonError("not JSON") from error
-    if not isinstance(value, dict):
-        raise MalformedJsonError("the top is not an object")
     if "\\u" in text:
         _check_strings(value)
     return value

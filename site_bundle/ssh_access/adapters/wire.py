@@ -1,16 +1,16 @@
-"""The Site API's bodies, schema 1 (docs/wire.md; X10): strict in, byte-stable out."""
+"""The Site API's bodies, schema 1 (docs/wire.md; X10): exact in, byte-stable out."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-import msgspec
-
+from site_bundle.kernel.documents import Between, Length, Matching, Named, write_document
 from site_bundle.kernel.times import parse_time, render_time
 from site_bundle.ssh_access.application.check_self import Grant
 from site_bundle.ssh_access.application.report_results import Receipt, Result
@@ -19,34 +19,32 @@ from site_bundle.ssh_access.domain.feed import Page
 from site_bundle.ssh_access.domain.public_key import fingerprint
 from site_bundle.ssh_access.domain.target import Target
 
-Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-Sequence64 = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
-Uid = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
-Username = Annotated[str, msgspec.Meta(pattern=r"^[a-z_][a-z0-9._-]{0,31}\Z")]
-SiteName = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,31}\Z")]
+Cursor = Annotated[int, Between(0, 2**63 - 1)]
+Sequence64 = Annotated[int, Between(1, 2**63 - 1)]
+Uid = Annotated[int, Between(1, 2**31 - 1)]
+Username = Annotated[str, Matching(r"[a-z_][a-z0-9._-]{0,31}")]
+SiteName = Annotated[str, Matching(r"[a-z][a-z0-9-]{0,31}")]
 # `<type> <base64>` without options or comment. A key of this form that breaks the grammar is one key's
 # refusal (`key_malformed`); any other text is a malformed page.
-_KEY_SHAPE = r"^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}\Z"
+_KEY_SHAPE = r"[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}"
 MAX_CHANGES = 500
 
 
-class _Strict(msgspec.Struct, forbid_unknown_fields=True, rename="camel", gc=False):
-    """Every member is named by the schema; an unknown one is refused (X10)."""
-
-
-class TargetBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class TargetBody:
     username: Username
     uid_number: Uid
-    entry_uuid: UUID = msgspec.field(name="entryUUID")
+    entry_uuid: Annotated[UUID, Named("entryUUID")]
 
 
-class ChangeBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class ChangeBody:
     sequence: Sequence64
     change_id: UUID
     act: Literal["present", "absent"]
     key_id: UUID
-    public_key: Annotated[str, msgspec.Meta(max_length=8192, pattern=_KEY_SHAPE)]
-    fingerprint: Annotated[str, msgspec.Meta(max_length=64)]
+    public_key: Annotated[str, Length(1, 8192), Matching(_KEY_SHAPE)]
+    fingerprint: Annotated[str, Length(0, 64)]
     target: TargetBody
 
     def desired(self) -> DesiredKey:
@@ -62,12 +60,13 @@ class ChangeBody(_Strict):
         )
 
 
-class ChangesBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class ChangesBody:
     schema: Literal[1]
     site: SiteName
     feed: UUID
     after: Cursor
-    changes: Annotated[list[ChangeBody], msgspec.Meta(max_length=MAX_CHANGES)]
+    changes: Annotated[tuple[ChangeBody, ...], Length(0, MAX_CHANGES)]
     next: Cursor
     more: bool
 
@@ -108,10 +107,11 @@ def _check_fingerprint(change: ChangeBody) -> None:
         raise ValueError("a fingerprint of another key")
 
 
-class GrantBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class GrantBody:
     schema: Literal[1]
     site: SiteName
-    scopes: Annotated[list[Literal["commands", "ssh-access"]], msgspec.Meta(min_length=1, max_length=2)]
+    scopes: Annotated[list[Literal["commands", "ssh-access"]], Length(1, 2)]
     grant_id: UUID
     expires_at: str | None
 
@@ -123,14 +123,16 @@ class GrantBody(_Strict):
         return Grant(self.site, frozenset(self.scopes), ends)
 
 
-class ReceiptBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class ReceiptBody:
     change_id: UUID
     outcome: Literal["recorded", "unchanged", "stale", "unknown"]
 
 
-class ReceiptsBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class ReceiptsBody:
     schema: Literal[1]
-    receipts: Annotated[list[ReceiptBody], msgspec.Meta(max_length=MAX_CHANGES)]
+    receipts: Annotated[tuple[ReceiptBody, ...], Length(0, MAX_CHANGES)]
 
     def of(self, changes: Sequence[UUID]) -> tuple[Receipt, ...]:
         """One receipt a result, in the results' order; ValueError otherwise."""
@@ -139,7 +141,8 @@ class ReceiptsBody(_Strict):
         return tuple(Receipt(item.change_id, item.outcome) for item in self.receipts)
 
 
-class ResultBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class ResultBody:
     change_id: UUID
     sequence: Sequence64
     key_id: UUID
@@ -147,11 +150,12 @@ class ResultBody(_Strict):
     code: str | None
 
 
-class ResultsBody(_Strict):
+@dataclass(frozen=True, slots=True)
+class ResultsBody:
     schema: Literal[1]
     report_id: UUID
     observed_at: str
-    results: list[ResultBody]
+    results: tuple[ResultBody, ...]
 
 
 def encode_results(report_id: UUID, observed_at: datetime, results: Sequence[Result]) -> bytes:
@@ -160,7 +164,7 @@ def encode_results(report_id: UUID, observed_at: datetime, results: Sequence[Res
         schema=1,
         report_id=report_id,
         observed_at=render_time(observed_at),
-        results=[
+        results=tuple(
             ResultBody(
                 change_id=result.change_id,
                 sequence=result.sequence,
@@ -169,6 +173,6 @@ def encode_results(report_id: UUID, observed_at: datetime, results: Sequence[Res
                 code=result.verdict.code,
             )
             for result in results
-        ],
+        ),
     )
-    return msgspec.json.encode(body)
+    return write_document(body)
