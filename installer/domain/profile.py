@@ -8,19 +8,35 @@ Values are never quoted in a refusal: one may be a secret in the wrong place.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import PurePosixPath
-from typing import Literal, NoReturn
-from urllib.parse import urlsplit
+from typing import Literal
 
 import msgspec
 
 from installer.domain.checks import Waiver, refuse_bad_waiver
-from installer.domain.refusal import USAGE, Refusal
+from installer.domain.profile_reporter import (
+    REPORTER,
+    SECTIONS,
+    GidRange,
+    Intake,
+    LdapAgent,
+    ReporterProfile,
+    Slurm,
+    Waldur,
+    check_reporter,
+)
+from installer.domain.profile_rules import (
+    check_name,
+    check_origin,
+    check_path,
+    invalid,
+    is_plain_path,
+    refuse,
+)
 from installer.domain.times import parse_time
 
 SCHEMA = 1
 FIRST_MEMBER_UID = 1000
-COMPONENTS = ("ssh-access",)
+COMPONENTS = ("ssh-access", REPORTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +67,10 @@ class LdapAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ldap:
-    """Named directory connections."""
+    """Named directory connections; the agent's only with ``reporter`` (I8)."""
 
     ssh_access: LdapAccess
+    agent: LdapAgent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +95,12 @@ class Profile:
     ldap: Ldap
     sssd: Sssd
     components: tuple[str, ...]
+    intake: Intake | None = None
+    waldur: Waldur | None = None
+    slurm: Slurm | None = None
+    gid_range: GidRange | None = None
+    site_agent_modes: tuple[str, ...] | None = None
+    event_process: Literal["none", "stomp"] | None = None
     waivers: tuple[Waiver, ...] = field(default=())
 
     @property
@@ -86,12 +109,35 @@ class Profile:
         return self.kind == "laboratory"
 
     @property
-    def recorded_inputs(self) -> dict[str, str]:
-        """What an activation records and a later one compares (I4): interpreter, endpoints, identities."""
+    def reporter(self) -> ReporterProfile:
+        """The reporter's sections. Raises Refusal ``profile_invalid`` while one of them is missing."""
+        missing = [name for name in SECTIONS if getattr(self, name) is None]
+        agent, modes, event_process = self.ldap.agent, self.site_agent_modes, self.event_process
+        intake, waldur, slurm, groups = self.intake, self.waldur, self.slurm, self.gid_range
+        if intake is None or waldur is None or slurm is None or groups is None:
+            raise _incomplete(missing)
+        if agent is None or modes is None or event_process is None:
+            raise _incomplete(missing or ["ldap.agent"])
+        return ReporterProfile(
+            intake=intake,
+            waldur=waldur,
+            slurm=slurm,
+            gid_range=groups,
+            agent=agent,
+            site_agent_modes=modes,
+            event_process=event_process,
+        )
+
+    def recorded_inputs(self, component: str) -> dict[str, str]:
+        """What an activation of ``component`` records and a later one compares (I4): interpreter, endpoints,
+        identities.
+        """
+        common = {"site": self.site, "python": self.python}
+        if component == REPORTER:
+            return {**common, **self.reporter.recorded_inputs}
         access = self.ldap.ssh_access
         return {
-            "site": self.site,
-            "python": self.python,
+            **common,
             "site_api.url": self.site_api.url,
             "ldap.ssh_access.socket": access.socket,
             "ldap.ssh_access.identity": access.identity,
@@ -110,114 +156,80 @@ def parse_profile(document: Mapping[str, object]) -> Profile:
     try:
         profile = msgspec.convert(document, Profile, strict=True)
     except msgspec.ValidationError as error:
-        raise _invalid(
+        raise invalid(
             "its shape", "what profile.schema.json says", "Compare it with profiles/README.md."
         ) from error
-    _check_origin(profile.site_api)
+    check_origin("site_api.url", profile.site_api.url)
     _check_paths(profile)
     _check_names(profile)
     _check_directory(profile.ldap.ssh_access)
+    _check_sections(profile)
     if not FIRST_MEMBER_UID <= profile.uid_range.min <= profile.uid_range.max:
-        _refuse("uid_range", f"{FIRST_MEMBER_UID} <= min <= max", "Give the members' range.")
+        refuse("uid_range", f"{FIRST_MEMBER_UID} <= min <= max", "Give the members' range.")
     seen = [waiver.check for waiver in profile.waivers]
     if len(set(seen)) != len(seen):
-        _refuse("waivers", "one waiver a check", "Remove the second one.")
+        refuse("waivers", "one waiver a check", "Remove the second one.")
     for waiver in profile.waivers:
         refuse_bad_waiver(waiver.check)
     profile.waivers_by_check()
     return profile
 
 
-def _check_origin(site_api: SiteApi) -> None:
-    try:
-        parts = urlsplit(site_api.url)
-        port_ok = parts.port is None or parts.port > 0
-    except ValueError:
-        port_ok, parts = False, urlsplit("")
-    extra = (
-        parts.path
-        or parts.query
-        or parts.fragment
-        or parts.username is not None
-        or parts.password is not None
-    )
-    if parts.scheme != "https" or not parts.hostname or extra or not port_ok or not site_api.url.isascii():
-        _refuse(
-            "site_api.url",
-            "an HTTPS origin: https://HOST[:PORT], no path, no user",
-            "Give the origin alone (I18).",
+def _check_sections(profile: Profile) -> None:
+    """The reporter's sections stand in the profile exactly when it is among the components."""
+    if REPORTER in profile.components:
+        check_reporter(profile.reporter, site_api_url=profile.site_api.url)
+        return
+    given = [name for name in SECTIONS if getattr(profile, name) is not None]
+    given += ["ldap.agent"] if profile.ldap.agent is not None else []
+    if given:
+        refuse(
+            ", ".join(given),
+            f"these sections only with {REPORTER} among the components",
+            f"Remove them, or add {REPORTER} to the components.",
         )
+
+
+def _incomplete(missing: list[str]) -> Exception:
+    return invalid(
+        f"{', '.join(missing)}: absent, which",
+        f"{', '.join(SECTIONS)} and ldap.agent with {REPORTER} among the components",
+        "Add what is missing; profiles/README.md explains every key.",
+    )
 
 
 def _check_paths(profile: Profile) -> None:
     socket = profile.ldap.ssh_access.socket
     if ":" in socket or not is_plain_path(socket):
-        _refuse(
+        refuse(
             "ldap.ssh_access.socket",
             "an absolute socket path, no URL (I8)",
             "Write /run/slapd/ldapi, for instance.",
         )
-    if not is_plain_path(profile.python):
-        _refuse(
-            "python",
-            "an absolute path without `..`",
-            "Name the interpreter, for instance /usr/bin/python3.13.",
-        )
-    if profile.site_api.ca_file and not is_plain_path(profile.site_api.ca_file):
-        _refuse("site_api.ca_file", "an absolute path, or empty", "Name the certificate file.")
+    check_path("python", profile.python)
+    check_path("site_api.ca_file", profile.site_api.ca_file, optional=True)
 
 
 def _check_names(profile: Profile) -> None:
     if profile.site == profile.name:
-        _refuse(
+        refuse(
             "site",
             "the environment's name at central, not this site's id (P32)",
             "Write slurm, for instance.",
         )
     unknown = sorted(set(profile.components) - set(COMPONENTS))
     if unknown or len(set(profile.components)) != len(profile.components):
-        _refuse("components", f"each once, of {', '.join(COMPONENTS)}", "Correct the list.")
+        refuse("components", f"each once, of {', '.join(COMPONENTS)}", "Correct the list.")
 
 
 def _check_directory(access: LdapAccess) -> None:
-    for name, value in (("identity", access.identity), ("people_base", access.people_base)):
-        if "=" not in value or not value.isprintable():
-            _refuse(
-                f"ldap.ssh_access.{name}",
-                "a distinguished name (RFC 4514)",
-                "Write it as the directory does.",
-            )
+    check_name("ldap.ssh_access.identity", access.identity)
+    check_name("ldap.ssh_access.people_base", access.people_base)
     first, separator, parent = access.probe_entry.partition(",")
     if not separator or "=" not in first or _plain(parent) != _plain(access.people_base):
         wanted = "an entry directly below people_base, made by the administrators (I9)"
-        _refuse("ldap.ssh_access.probe_entry", wanted, "Ask them for it; no member's entry serves.")
-
-
-def is_plain_path(text: str) -> bool:
-    """An absolute, printable path without ``.`` and ``..`` parts and doubled slashes."""
-    path = PurePosixPath(text)
-    return (
-        path.is_absolute()
-        and str(path) == text
-        and ".." not in path.parts
-        and text.isprintable()
-        and text != "/"
-    )
+        refuse("ldap.ssh_access.probe_entry", wanted, "Ask them for it; no member's entry serves.")
 
 
 def _plain(name: str) -> str:
     return ",".join(part.strip().casefold() for part in name.split(","))
-
-
-def _refuse(where: str, wanted: str, remedy: str) -> NoReturn:
-    raise _invalid(where, wanted, remedy)
-
-
-def _invalid(where: str, wanted: str, remedy: str) -> Refusal:
-    return Refusal(
-        "profile_invalid",
-        found=f"profile: {where} is not acceptable",
-        wanted=wanted,
-        remedy=remedy,
-        exit_code=USAGE,
-    )

@@ -5,10 +5,12 @@ One table a component: the variable, where its value comes from, its meaning (X6
 credential.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from installer.domain.profile import Profile
+from installer.domain.profile_reporter import REPORTER
 from installer.domain.refusal import USAGE, Refusal
 
 
@@ -51,7 +53,57 @@ _SSH_ACCESS = (
     ),
     Setting("PHAROS_SSH_ACCESS_MODE", "apply, or observe without a write (S14)", lambda _p: "apply"),
 )
-SETTINGS: dict[str, tuple[Setting, ...]] = {"ssh-access": _SSH_ACCESS}
+_REPORTER = (
+    Setting("PHAROS_INTAKE_URL", "the Site intake's origin", lambda p: p.reporter.intake.url),
+    Setting(
+        "PHAROS_INTAKE_CA_FILE",
+        "its certificate authority; empty: the system's",
+        lambda p: p.reporter.intake.ca_file,
+    ),
+    Setting("PHAROS_WALDUR_API_URL", "Waldur's API", lambda p: p.reporter.waldur.api_url),
+    Setting(
+        "PHAROS_WALDUR_CA_FILE",
+        "its certificate authority; empty: the system's",
+        lambda p: p.reporter.waldur.ca_file,
+    ),
+    Setting("PHAROS_WALDUR_OFFERING_UUID", "this Site's offering", lambda p: p.reporter.waldur.offering_uuid),
+    Setting(
+        "PHAROS_WALDUR_INSTANCE", "the installation's name at central", lambda p: p.reporter.waldur.instance
+    ),
+    Setting("PHAROS_REPORTER_SITE", "the environment's name at central", lambda p: p.site),
+    Setting("PHAROS_REPORTER_LDAP_URL", "the directory on loopback", lambda p: p.reporter.agent.url),
+    Setting("PHAROS_REPORTER_LDAP_BIND_DN", "who binds to it", lambda p: p.reporter.agent.bind_dn),
+    Setting(
+        "PHAROS_REPORTER_PEOPLE_BASE",
+        "members are directly below it",
+        lambda p: p.reporter.agent.people_base,
+    ),
+    Setting(
+        "PHAROS_REPORTER_GROUPS_BASE",
+        "allocation groups are directly below it",
+        lambda p: p.reporter.agent.groups_base,
+    ),
+    Setting("PHAROS_REPORTER_UID_MIN", "lowest member uid", lambda p: str(p.uid_range.min)),
+    Setting("PHAROS_REPORTER_UID_MAX", "highest member uid", lambda p: str(p.uid_range.max)),
+    Setting("PHAROS_REPORTER_GID_MIN", "lowest allocation gid", lambda p: str(p.reporter.gid_range.min)),
+    Setting("PHAROS_REPORTER_GID_MAX", "highest allocation gid", lambda p: str(p.reporter.gid_range.max)),
+    Setting("PHAROS_REPORTER_CLUSTER", "Slurm's cluster", lambda p: p.reporter.slurm.cluster),
+    Setting(
+        "PHAROS_REPORTER_PARENT_ACCOUNT",
+        "allocations' accounts stand below it",
+        lambda p: p.reporter.slurm.parent_account,
+    ),
+    Setting(
+        "PHAROS_REPORTER_CAPACITY",
+        "what an allocation is configured for, JSON in canonical units (X3)",
+        lambda p: json.dumps(
+            dict(sorted(p.reporter.slurm.capacity.items())), separators=(",", ":"), ensure_ascii=True
+        ),
+    ),
+    Setting("PHAROS_REPORTER_SLURM_COMMANDS", "folder of its commands", lambda p: p.reporter.slurm.commands),
+    Setting("PHAROS_REPORTER_MODE", "apply, or observe without a write (S14)", lambda _p: "apply"),
+)
+SETTINGS: dict[str, tuple[Setting, ...]] = {"ssh-access": _SSH_ACCESS, REPORTER: _REPORTER}
 
 
 def environment_file(component: str, profile: Profile) -> str:
@@ -62,15 +114,21 @@ def environment_file(component: str, profile: Profile) -> str:
     lines = [
         f"# Rendered by `pharos-installer activate` from profile {profile.name}: change that, not this file."
     ]
-    for setting in SETTINGS[component]:
-        value = setting.value(profile)
-        if not value.isprintable() or any(character in value for character in "\"'\\$`"):
-            raise Refusal(
-                "setting_unquotable",
-                found=f"the profile's value for {setting.name} cannot stand in an environment file",
-                wanted="printable text without quotes, backslash, backtick and `$`",
-                remedy="Write the value without these.",
-                exit_code=USAGE,
-            )
-        lines.append(f'{setting.name}="{value}"')
+    lines += [
+        f"{setting.name}={_quoted(setting.name, setting.value(profile))}" for setting in SETTINGS[component]
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _quoted(name: str, value: str) -> str:
+    """``value`` in the quotes it holds none of: JSON stands in single ones, anything else in double ones."""
+    quote = "'" if '"' in value and "'" not in value and value.startswith("{") else '"'
+    if not value.isprintable() or any(character in value for character in f"{quote}'\\$`"):
+        raise Refusal(
+            "setting_unquotable",
+            found=f"the profile's value for {name} cannot stand in an environment file",
+            wanted="printable text without quotes, backslash, backtick and `$`",
+            remedy="Write the value without these.",
+            exit_code=USAGE,
+        )
+    return f"{quote}{value}{quote}"

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from installer.domain.profile import is_plain_path
+from installer.domain.profile_rules import is_plain_path
 from installer.domain.refusal import USAGE, Refusal
 
 

@@ -172,6 +172,11 @@ def _words(error: ValidationError) -> str:
             return f"{place} is not of type {error.validator_value}"
         case "enum" | "const" | "pattern" | "minimum" | "maximum":
             return f"{place} is not within {error.validator} {error.validator_value}"
+        case "not":
+            return f"{place} has no place in this file: its component is not among `components`"
+        case "contains":
+            rule = error.validator_value
+            return f"{place} does not hold {rule.get('const') if isinstance(rule, dict) else rule}"
         case _:
             return f"{place} breaks the rule {error.validator}"
 

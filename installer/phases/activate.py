@@ -144,7 +144,7 @@ def make_target(
             at=format_time(host.clock.now()),
             unit_sha256=unit_file.sha256 if unit_file is not None else "",
             settings_sha256=settings_file.sha256 if settings_file is not None else "",
-            inputs=site.profile.recorded_inputs,
+            inputs=site.profile.recorded_inputs(name),
         ),
         keep_previous=keep,
         enable=prior.record is None and not prior.enabled,

@@ -66,7 +66,7 @@ def refuse_changed_inputs(name: str, prior: ComponentState, profile: Profile, *,
     """
     if prior.record is None or accepted:
         return
-    now = profile.recorded_inputs
+    now = profile.recorded_inputs(name)
     changed = [key for key, value in prior.record.inputs.items() if now.get(key) != value]
     if changed:
         raise Refusal(

@@ -18,7 +18,8 @@ _NAMES = ("profile", "site-config", "evidence")
 
 def table(name: str) -> str:
     """The schema ``name`` as a Markdown table."""
-    rows = ["| key | | meaning |", "|---|---|---|", *_rows(load_schema(f"{name}.schema.json"), "")]
+    schema = load_schema(f"{name}.schema.json")
+    rows = ["| key | | meaning |", "|---|---|---|", *_rows(schema, "", _conditional(schema))]
     return "\n".join(rows)
 
 
@@ -31,20 +32,38 @@ def document(text: str) -> str:
     return text
 
 
-def _rows(schema: dict[str, object], prefix: str) -> Iterator[str]:
+def _conditional(schema: dict[str, object]) -> frozenset[str]:
+    """Keys that are asked for with one component alone: the ``required`` of ``then``, dotted."""
+    found: set[str] = set()
+
+    def collect(part: object, prefix: str) -> None:
+        if isinstance(part, dict):
+            found.update(f"{prefix}{name}" for name in part.get("required", []))
+            for key, entry in part.get("properties", {}).items():
+                collect(entry, f"{prefix}{key}.")
+
+    collect(schema.get("then"), "")
+    return frozenset(found)
+
+
+def _rows(
+    schema: dict[str, object], prefix: str, conditional: frozenset[str], need: str = ""
+) -> Iterator[str]:
     properties, required = schema["properties"], schema["required"]
     if not isinstance(properties, dict) or not isinstance(required, list):
         raise TypeError("not an object's schema")
     for key, entry in properties.items():
         name = f"{prefix}{key}"
+        own = "with `reporter`" if name in conditional else need
         if "properties" in entry:
-            yield from _rows(entry, f"{name}.")
+            yield from _rows(entry, f"{name}.", conditional, own)
             continue
-        need = "" if key in required else "optional"
-        yield f"| `{name}` | {need} | {entry['description']} |"
+        if key not in required and name not in conditional:
+            own = f"{own}, optional" if own else "optional"
+        yield f"| `{name}` | {own} | {entry['description']} |"
         items = entry.get("items", {})
         if "properties" in items:
-            yield from _rows(items, f"{name}[].")
+            yield from _rows(items, f"{name}[].", conditional)
 
 
 def main(arguments: list[str]) -> int:

@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from installer.bootstrap.inputs import Trust
 from installer.bootstrap.seal import seal_tree
@@ -58,6 +59,37 @@ PROFILE: dict[str, object] = {
     "components": ["ssh-access"],
     "waivers": [],
 }
+REPORTER_SECTIONS: dict[str, object] = {
+    "intake": {"url": "https://intake.lab.test:8445", "ca_file": ""},
+    "waldur": {
+        "api_url": "https://waldur.lab.test:8446/api/",
+        "ca_file": "",
+        "instance": "lab",
+        "offering_uuid": "0ffe0000-0000-4000-8000-000000000001",
+    },
+    "slurm": {
+        "cluster": "icarus",
+        "parent_account": "pharos",
+        "capacity": {"cpu": 16000, "memory": 16777216000, "gpu.gh200": 2},
+    },
+    "gid_range": {"min": 5500000, "max": 5599999},
+    "site_agent_modes": ["report"],
+    "event_process": "none",
+}
+AGENT = {
+    "url": "ldap://127.0.0.1:389",
+    "bind_dn": "cn=pharos-agent,ou=services,dc=icarus,dc=example",
+    "people_base": PEOPLE,
+    "groups_base": "ou=groups,ou=pharos,dc=icarus,dc=example",
+}
+
+
+def reporter_profile() -> dict[str, Any]:
+    """A profile with both components, to be changed by a test."""
+    whole = {**PROFILE, **REPORTER_SECTIONS, "components": ["ssh-access", "reporter"]}
+    document: dict[str, Any] = json.loads(json.dumps(whole))
+    document["ldap"]["agent"] = dict(AGENT)
+    return document
 
 
 @dataclass(frozen=True, slots=True)
