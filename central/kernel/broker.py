@@ -12,7 +12,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -122,6 +122,10 @@ class Broker(Protocol):
 
     def ask(self, queue: str, question_id: UUID, body: bytes, *, timeout: float) -> bytes:
         """Puts a question to a queue and returns its answer."""
+        ...
+
+    def ask_all(self, queue: str, questions: Mapping[UUID, bytes], *, timeout: float) -> Mapping[UUID, bytes]:
+        """As `ask`, several at once: the answer to each, or `Unavailable` when one does not come."""
         ...
 
     def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:

@@ -6,7 +6,7 @@
 3. Wake-ups only shorten the wait; every wait ends with a fetch, so a lost one costs time and nothing else.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -111,21 +111,37 @@ class PostgresBroker:
 
     def ask(self, queue: str, question_id: UUID, body: bytes, *, timeout: float) -> bytes:
         """See `Broker`. A question repeated with its id finds the answer that was given meanwhile."""
+        return self.ask_all(queue, {question_id: body}, timeout=timeout)[question_id]
+
+    def ask_all(self, queue: str, questions: Mapping[UUID, bytes], *, timeout: float) -> Mapping[UUID, bytes]:
+        """See `Broker`. One statement puts all questions; the last one open wakes the asker."""
         if not self.exists(queue):
             raise Unavailable("unavailable", f"nobody answers at {queue}: there is no such queue")
         deadline = self._waiters.clock() + timeout
-        key = {"id": question_id}
-        with self._waiters.watch(ANSWERS_CHANNEL, str(question_id)) as watch:
-            params = key | {"queue": queue, "body": body, "seconds": timeout}
-            self._database.run(lambda tx: tx.execute(self._queries["ask"], params), repeatable=True)
-            while True:
-                found = self._database.run(lambda tx: tx.maybe(_Body, self._queries["take_answer"], key))
-                if found is not None:
-                    return bytes(found.body)
+        params = {
+            "ids": list(questions),
+            "queue": queue,
+            "bodies": list(questions.values()),
+            "seconds": timeout,
+        }
+        self._database.run(lambda tx: tx.execute(self._queries["ask"], params), repeatable=True)
+        answers: dict[UUID, bytes] = {}
+        while open_ids := [asked for asked in questions if asked not in answers]:
+            with self._waiters.watch(ANSWERS_CHANNEL, str(open_ids[-1])) as watch:
+                answers |= self._taken(open_ids)
+                if len(answers) == len(questions):
+                    break
                 if self._waiters.clock() >= deadline:
                     raise Unavailable("unavailable", f"no answer from {queue} within {timeout:g} s")
                 if not watch.wait(min(deadline, self._waiters.clock() + self._options.look)):
                     raise Unavailable("shutting_down", f"stopped waiting for {queue}: the process is ending")
+        return answers
+
+    def _taken(self, asked: Sequence[UUID]) -> Mapping[UUID, bytes]:
+        rows = self._database.run(
+            lambda tx: tx.all(_AnswerRow, self._queries["take_answers"], {"ids": list(asked)})
+        )
+        return {row.question_id: bytes(row.body) for row in rows}
 
     def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         """See `Broker`."""
@@ -224,7 +240,8 @@ class _Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class _Body:
+class _AnswerRow:
+    question_id: UUID
     body: bytes
 
 

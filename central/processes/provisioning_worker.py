@@ -7,7 +7,7 @@ Several replicas may run: queues are shared, and only one load or repair of a sc
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -26,6 +26,7 @@ from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
 from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.find_member import FindMember
+from central.projects.application.list_members import ListMembers
 from central.projects.application.ports import ProjectSites
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import MemberRoster, ProvisioningRoster
@@ -96,6 +97,11 @@ class BetoView:
         """What the members route answers from (P19)."""
         return FindMember(self.resolve_projects, sites, self.site_bindings, self.provisioning_roster)
 
+    def list_members(self, sites: ProjectSites) -> ListMembers:
+        """What the list of a Project's members is read from (P15–P19)."""
+        reads = PostgresReads(self.database, self.limits)
+        return ListMembers(self.resolve_projects, sites, reads, self._questions())
+
     def consumers(self) -> list[Consumer]:
         """One consumer a queue."""
         apply_events = ApplyEvents(PostgresView(self.database))
@@ -114,7 +120,10 @@ class BetoView:
         def ask(question_id: UUID, body: bytes) -> bytes:
             return self.broker.ask(QUEUE, question_id, body, timeout=QUESTION_SECONDS)
 
-        return BetoQuestions(ask)
+        def ask_all(questions: Mapping[UUID, bytes]) -> Mapping[UUID, bytes]:
+            return self.broker.ask_all(QUEUE, questions, timeout=QUESTION_SECONDS)
+
+        return BetoQuestions(ask, ask_all=ask_all)
 
 
 class WorkerMetrics:

@@ -14,4 +14,12 @@ MEMBER_UNKNOWN: Final = ProblemSpec(
     "Nothing: what cannot be known is 503, never this.",
 )
 
-PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(MEMBER_UNKNOWN)
+PROJECT_UNKNOWN: Final = ProblemSpec(
+    "project_unknown",
+    404,
+    "No such Project",
+    "Proven: no Project of Beto's with an allocation at this Site holds the provider's Project.",
+    "Nothing: what cannot be known is 503, never this.",
+)
+
+PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(MEMBER_UNKNOWN, PROJECT_UNKNOWN)

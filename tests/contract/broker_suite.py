@@ -202,6 +202,25 @@ class BrokerSuite:
         rig.sleep(rig.lease)
         assert rig.fetch(queue) == []
 
+    def test_several_questions_have_an_answer_each_or_none(self, rig: Rig) -> None:
+        queue = rig.declare()
+        questions = {uuid4(): bytes([number]) for number in range(5)}
+        with ThreadPoolExecutor(1) as pool, rig.broker.subscribe(queue) as subscription:
+            answers = pool.submit(rig.broker.ask_all, queue, questions, timeout=120.0)
+            left = len(questions)
+            while left:
+                asked = subscription.fetch(2, wait=60.0)
+                for question in reversed(asked):
+                    subscription.answer(question, question.message.body + b"!")
+                left -= len(asked)
+            assert answers.result(timeout=60) == {one: body + b"!" for one, body in questions.items()}
+            answers = pool.submit(rig.broker.ask_all, queue, questions, timeout=1.0)
+            (first, *_) = subscription.fetch(5, wait=60.0)
+            subscription.answer(first, b"!")
+            with pytest.raises(Unavailable):
+                answers.result(timeout=60)
+        assert rig.broker.ask_all(queue, {}, timeout=0.1) == {}
+
     def test_no_answer_in_time_is_unavailable_and_the_question_expires(self, rig: Rig) -> None:
         queue = rig.declare()
         with pytest.raises(Unavailable):

@@ -36,13 +36,14 @@ WITH routed AS (
 SELECT pg_notify('pharos_broker', queue) FROM (SELECT DISTINCT queue FROM routed) woken;
 
 -- name: ask
--- Puts a question to a queue; it is dropped when its asker has stopped waiting, as are answers nobody took.
+-- Puts questions to a queue; each is dropped when its asker has stopped waiting, as are answers nobody took.
 WITH untaken AS (
     DELETE FROM broker.answers WHERE answered_at < clock_timestamp() - interval '1 hour'
 ), stored AS (
     INSERT INTO broker.deliveries (queue, message_id, topic, body, question_until)
-    SELECT name, %(id)s, 'question', %(body)s, clock_timestamp() + make_interval(secs => %(seconds)s)
-    FROM broker.queues WHERE name = %(queue)s
+    SELECT q.name, a.id, 'question', a.body, clock_timestamp() + make_interval(secs => %(seconds)s)
+    FROM broker.queues q, unnest(%(ids)s::uuid[], %(bodies)s::bytea[]) WITH ORDINALITY AS a (id, body, n)
+    WHERE q.name = %(queue)s ORDER BY a.n
 )
 SELECT pg_notify('pharos_broker', %(queue)s);
 
@@ -115,9 +116,9 @@ WITH settled AS (
 )
 SELECT pg_notify('pharos_broker_answers', message_id::text) FROM settled;
 
--- name: take_answer
--- Takes the answer of one question.
-DELETE FROM broker.answers WHERE question_id = %(id)s RETURNING body;
+-- name: take_answers
+-- Takes the answers of questions, as far as there are any.
+DELETE FROM broker.answers WHERE question_id = ANY (%(ids)s::uuid[]) RETURNING question_id, body;
 
 -- name: dead_letters
 -- What was buried in a queue, oldest first.

@@ -4,7 +4,7 @@ An answer that breaks its form, answers another question or another scope is `An
 (X1).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Final, Generic, Literal, TypeVar
@@ -40,6 +40,10 @@ PAGING: Final = PagingLimits()
 
 Ask = Callable[[UUID, bytes], bytes]
 """Puts a question with its id to Beto and returns the answer's bytes; `Unavailable` if none came."""
+AskAll = Callable[[Mapping[UUID, bytes]], Mapping[UUID, bytes]]
+"""As `Ask`, several at once: every answer, or `Unavailable`."""
+DECISIONS_AT_ONCE: Final = 500
+"""How many decisions are asked for before the first answer is waited for."""
 
 S = TypeVar("S", bound=Struct)
 B = TypeVar("B", ProjectBody, PartyBody, AuthorityBody)
@@ -143,12 +147,20 @@ class _Item:
 
 
 class BetoQuestions:
-    """The adapter. `new_id` makes question ids."""
+    """The adapter. `new_id` makes question ids. Without `ask_all`, questions are put one by one."""
 
     def __init__(
-        self, ask: Ask, *, limits: PagingLimits = PAGING, new_id: Callable[[], UUID] = uuid4
+        self,
+        ask: Ask,
+        *,
+        ask_all: AskAll | None = None,
+        limits: PagingLimits = PAGING,
+        new_id: Callable[[], UUID] = uuid4,
     ) -> None:
         self._ask = ask
+        self._ask_all = ask_all or (
+            lambda questions: {one: ask(one, body) for one, body in questions.items()}
+        )
         self._limits = limits
         self._new_id = new_id
 
@@ -178,21 +190,44 @@ class BetoQuestions:
 
     def project_allowed(self, project: ProjectId, party: PartyId, permission: str) -> ProjectDecision:
         """See `ProjectDecisions`."""
-        question = DecisionQuestion(1, self._new_id(), "project_allowed", project, party, permission)
-        try:
-            answer = self._answer(question.query_id, question, DecisionAnswer)
-            until = _time(answer.valid_until)
-        except (AnswerMalformed, SnapshotGone) as error:
-            raise Unavailable("unavailable", f"Beto's decision is answer_malformed: {error}") from None
-        return ProjectDecision(
-            answer.decision == "allowed", answer.project_revision, answer.management_generation, until
-        )
+        return self.parties_allowed(project, [party], permission)[party]
+
+    def parties_allowed(
+        self, project: ProjectId, parties: Sequence[PartyId], permission: str
+    ) -> Mapping[PartyId, ProjectDecision]:
+        """See `ProjectDecisions`."""
+        found: dict[PartyId, ProjectDecision] = {}
+        for start in range(0, len(parties), DECISIONS_AT_ONCE):
+            asked = {self._new_id(): party for party in parties[start : start + DECISIONS_AT_ONCE]}
+            answers = self._ask_all(
+                {
+                    one: encode(DecisionQuestion(1, one, "project_allowed", project, party, permission))
+                    for one, party in asked.items()
+                }
+            )
+            found |= {party: _decision(one, answers[one]) for one, party in asked.items()}
+        return found
 
     def _answer(self, question_id: UUID, question: Struct, type_: type[S]) -> S:
-        answer = decode_answer(self._ask(question_id, encode(question)), type_)
-        if UUID(answer.query_id) != question_id:  # type: ignore[attr-defined]  # every answer has one
-            raise AnswerMalformed("the answer is another question's")
-        return answer
+        return _own_answer(question_id, self._ask(question_id, encode(question)), type_)
+
+
+def _own_answer(question_id: UUID, body: bytes, type_: type[S]) -> S:
+    answer = decode_answer(body, type_)
+    if UUID(answer.query_id) != question_id:  # type: ignore[attr-defined]  # every answer has one
+        raise AnswerMalformed("the answer is another question's")
+    return answer
+
+
+def _decision(question_id: UUID, body: bytes) -> ProjectDecision:
+    try:
+        answer = _own_answer(question_id, body, DecisionAnswer)
+        until = _time(answer.valid_until)
+    except (AnswerMalformed, SnapshotGone) as error:
+        raise Unavailable("unavailable", f"Beto's decision is answer_malformed: {error}") from None
+    return ProjectDecision(
+        answer.decision == "allowed", answer.project_revision, answer.management_generation, until
+    )
 
 
 def decode_answer(body: bytes, type_: type[S]) -> S:

@@ -10,13 +10,15 @@ from central.kernel.queries import load_queries
 from central.projects.adapters.rows import (
     HolderRow,
     MembershipRow,
+    NamedBindingRow,
     ProjectMembershipRow,
+    ProjectRow,
     ScopeRow,
     SiteBindingRow,
     stored_authority,
     stored_project,
 )
-from central.projects.application.ports import ProjectMembership
+from central.projects.application.ports import NamedMembers, ProjectMembership
 from central.projects.domain.ids import PartyId, ProjectId, Scope, Site
 from central.projects.domain.membership import Membership
 from central.projects.domain.site_binding import SiteBinding
@@ -78,6 +80,29 @@ class PostgresReads:
                 return None
             authority = stored_authority(project, row.authority) if row.authority is not None else None
             return ProjectMembership(stored_project(project, row.project), row.membership(), authority)
+
+        return self._database.run(read, repeatable=True)
+
+    def named_members(self, project: ProjectId, site: Site, now: datetime) -> NamedMembers | None:
+        """See `ViewReads`."""
+        params = {"project_id": project, "site": site}
+
+        def read(tx: Transaction) -> NamedMembers | None:
+            tx.execute(self._queries["one_snapshot"])
+            self._require(tx, _ALL, now)
+            row = tx.maybe(ProjectRow, self._queries["project_with_authority"], params)
+            if row is None:
+                return None
+            memberships = tx.all(MembershipRow, self._queries["memberships"], {"ids": [project]})
+            names: dict[str, list[SiteBinding]] = {}
+            for named in tx.all(NamedBindingRow, self._queries["bindings_of_members"], params):
+                names.setdefault(named.username, []).append(named.binding())
+            return NamedMembers(
+                stored_project(project, row.project),
+                stored_authority(project, row.authority) if row.authority is not None else None,
+                {PartyId(each.party_id): each.membership() for each in memberships},
+                names,
+            )
 
         return self._database.run(read, repeatable=True)
 

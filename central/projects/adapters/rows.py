@@ -165,6 +165,21 @@ class SiteBindingRow:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedBindingRow(SiteBindingRow):
+    """`bindings_of_members`: a binding and the username it bears on."""
+
+    username: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRow:
+    """`project_with_authority`."""
+
+    project: str
+    authority: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectMembershipRow:
     """`project_membership`: a Project, and a membership and an authority or nulls."""
 

@@ -5,22 +5,20 @@ from datetime import datetime
 
 from central.kernel.errors import Unavailable
 from central.projects.application.ports import ProjectSites
+from central.projects.application.project_at_site import project_at_site
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
 from central.projects.domain.authority import Deferred
 from central.projects.domain.ids import Site
-from central.projects.domain.resolution import Unresolved
 from central.projects.domain.roster import NoMember, SiteMember
 from central.projects.domain.site_binding import Conflict, NoBinding
 
 
 @dataclass(frozen=True, slots=True)
 class FindMember:
-    """The use case. None is proven absence; everything unreadable, pending or in conflict is `Unavailable`.
-
-    A Project without an allocation at the asking Site is absent to it, before anything else is looked at,
-    so a Site's key cannot probe other Projects.
+    """The use case. None is proven absence; everything unreadable, pending or in conflict is
+    `Unavailable`. A Project without an allocation at the asking Site is absent to it.
     """
 
     resolve: ResolveProjects
@@ -32,10 +30,8 @@ class FindMember:
         self, site: Site, instance: str, provider_project_ref: str, username: str, now: datetime
     ) -> SiteMember | None:
         """The member, active or retired."""
-        project = self.resolve(instance, [provider_project_ref])[provider_project_ref]
-        if project is Unresolved.AMBIGUOUS:
-            raise Unavailable("unavailable", "several Projects hold this provider Project")
-        if isinstance(project, Unresolved) or not self.sites.has_allocation(project, site):
+        project = project_at_site(self.resolve, self.sites, site, instance, provider_project_ref)
+        if project is None:
             return None
         binding = self.bindings.by_username(site, username, now)
         if isinstance(binding, Conflict):

@@ -44,6 +44,12 @@ class ProjectDecisions(Protocol):
         """Beto's decision. No answer is no decision: `Unavailable`."""
         ...
 
+    def parties_allowed(
+        self, project: ProjectId, parties: Sequence[PartyId], permission: str
+    ) -> Mapping[PartyId, ProjectDecision]:
+        """As `project_allowed`, of several Parties: every decision or none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
@@ -136,6 +142,18 @@ class ProjectMembership:
     authority: Authority | None
 
 
+@dataclass(frozen=True, slots=True)
+class NamedMembers:
+    """A Project, its authority and memberships; and for each username one of its Parties has at a Site, every
+    binding that bears on the name, of whichever Party. All of one snapshot.
+    """
+
+    project: Project
+    authority: Authority | None
+    memberships: Mapping[PartyId, Membership]
+    names: Mapping[str, Sequence[SiteBinding]]
+
+
 class ViewReads(Protocol):
     """Reads of the view. Each raises `Unavailable` unless every scope it needs may answer at `now`."""
 
@@ -157,6 +175,10 @@ class ViewReads(Protocol):
         self, project: ProjectId, party: PartyId, now: datetime
     ) -> ProjectMembership | None:
         """The Project as viewed, None if it is not in the view."""
+        ...
+
+    def named_members(self, project: ProjectId, site: Site, now: datetime) -> NamedMembers | None:
+        """The Project's members by their names at the Site, None if the Project is not in the view."""
         ...
 
     def members(self, project: ProjectId, now: datetime) -> Sequence[Membership]:

@@ -1,4 +1,4 @@
-"""`GET /resource-provisioning/<site>/members/<username>`: who a Site's account belongs to (P19).
+"""`GET /resource-provisioning/<site>/members[/<username>]`: who a Site's accounts belong to (P15–P19).
 
 Mounted by the intake's composition root, which knows the Sites and their keys.
 """
@@ -14,9 +14,10 @@ from central.kernel.http import answer, read_query
 from central.kernel.problems import QUERY_INVALID, FieldError, Problem
 from central.kernel.times import Clock
 from central.projects.application.find_member import FindMember
+from central.projects.application.list_members import ListMembers
 from central.projects.domain.ids import Site
-from central.projects.entrypoints.wire import member_body
-from central.projects.problems import MEMBER_UNKNOWN
+from central.projects.entrypoints.wire import member_body, members_body
+from central.projects.problems import MEMBER_UNKNOWN, PROJECT_UNKNOWN
 
 _REF: Final = "providerProjectRef"
 _REF_MAX: Final = 255
@@ -27,6 +28,7 @@ class MemberRoutes:
     """The route of every Site. `admit` checks the caller's credential and schema range for a Site."""
 
     find_member: FindMember
+    list_members: ListMembers
     instance: str
     admit: Callable[[Site], None]
     clock: Clock
@@ -38,19 +40,33 @@ class MemberRoutes:
     def _blueprint(self, site: Site) -> Blueprint:
         blueprint = Blueprint(f"members_{site}", __name__, url_prefix=f"/resource-provisioning/{site}")
         blueprint.add_url_rule("/members/<username>", "member", partial(self.member, site), methods=["GET"])
+        blueprint.add_url_rule("/members", "members", partial(self.members, site), methods=["GET"])
         return blueprint
 
     def member(self, site: Site, username: str) -> Response:
         """Answers one member. Absence is proven; everything else that is not an answer is 503."""
         self.admit(site)
-        ref = read_query(_REF).text(_REF, max_length=_REF_MAX)
-        if not ref:
-            raise Problem(
-                QUERY_INVALID,
-                f"query parameter {_REF}: name the provider's Project",
-                errors=[FieldError(_REF, "absent or empty")],
-            )
-        member = self.find_member(site, self.instance, ref, username, self.clock())
+        member = self.find_member(site, self.instance, _asked(), username, self.clock())
         if member is None:
             raise Problem(MEMBER_UNKNOWN, "nobody by this name is a member of this Project at this Site")
         return answer(member_body(member))
+
+    def members(self, site: Site) -> Response:
+        """Answers every member of a Project, or nothing: a short list would read as departures (X1)."""
+        self.admit(site)
+        found = self.list_members(site, self.instance, _asked(), self.clock())
+        if found is None:
+            raise Problem(PROJECT_UNKNOWN, "no Project with an allocation at this Site holds this ref")
+        return answer(members_body(found))
+
+
+def _asked() -> str:
+    """The provider's Project the question is about."""
+    ref = read_query(_REF).text(_REF, max_length=_REF_MAX)
+    if not ref:
+        raise Problem(
+            QUERY_INVALID,
+            f"query parameter {_REF}: name the provider's Project",
+            errors=[FieldError(_REF, "absent or empty")],
+        )
+    return ref

@@ -110,6 +110,27 @@ FROM projects.party_bindings named
 JOIN projects.party_bindings b ON b.binding_id = named.binding_id
 WHERE named.provider = 'site' AND named.instance = %(site)s AND named.party_id = %(party_id)s;
 
+-- name: one_snapshot
+-- What follows in this transaction is read as of one moment.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+
+-- name: project_with_authority
+-- A Project and the authority over it.
+SELECT p.item AS project, a.item AS authority
+FROM projects.items p LEFT JOIN projects.items a ON a.scope = 'authorities' AND a.id = p.id
+WHERE p.scope = 'projects' AND p.id = %(project_id)s;
+
+-- name: bindings_of_members
+-- For every username a Party of the Project has at the Site: every binding there that names it, of whichever Party, and
+-- others under the same id, which would be a conflict.
+SELECT DISTINCT named.subject AS username, b.party_id, b.binding_id, b.revision, b.instance, b.subject, b.established
+FROM projects.memberships m
+JOIN projects.party_bindings own ON own.party_id = m.party_id AND own.provider = 'site' AND own.instance = %(site)s
+JOIN projects.party_bindings named
+    ON named.provider = 'site' AND named.instance = %(site)s AND named.subject = own.subject
+JOIN projects.party_bindings b ON b.binding_id = named.binding_id
+WHERE m.project_id = %(project_id)s;
+
 -- name: project_membership
 -- A Project, one Party's membership of it and the authority over it, in one moment.
 SELECT p.item AS project, a.item AS authority, m.party_id, m.generation, m.binding_id, m.binding_revision, m.present

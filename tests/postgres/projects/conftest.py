@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import pytest
+from flask import Flask
 
 from central.kernel.broker import Broker, Consumer, Handled
 from central.kernel.broker_postgres import CHANNELS, BrokerOptions, PostgresBroker
@@ -16,6 +17,7 @@ from central.projects.adapters.beto_questions import BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
 from central.projects.application.apply_events import ApplyEvents
+from central.projects.application.find_member import FindMember
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.site_bindings import SiteBindings
 from central.projects.application.synchronise import Synchronise, Synchronised
@@ -23,6 +25,7 @@ from central.projects.domain.ids import Scope
 from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES, ViewConsumer
 from tests.postgres.conftest import PgServer
+from tests.postgres.projects.member_rig import Sites, know_the_golden_member, member_app, member_finder
 from tests.simulators.beto.beto import Beto, Clock
 
 ROLE = "pharos_resource_provisioning"
@@ -146,3 +149,25 @@ def clock() -> Clock:
 @pytest.fixture
 def view(owner: Database, broker: PostgresBroker, clock: Clock) -> View:
     return View(owner, broker, Beto(clock=clock), clock)
+
+
+@pytest.fixture
+def sites() -> Sites:
+    return Sites()
+
+
+@pytest.fixture
+def find_member(view: View, sites: Sites) -> FindMember:
+    return member_finder(view, sites)
+
+
+@pytest.fixture
+def app(view: View, sites: Sites) -> Flask:
+    return member_app(view, sites)
+
+
+@pytest.fixture
+def member(view: View) -> View:
+    """The view once it knows the goldens' member."""
+    know_the_golden_member(view)
+    return view

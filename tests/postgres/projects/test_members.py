@@ -5,109 +5,20 @@ P19).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import pytest
 from flask import Flask
 
 from central.kernel.errors import Unavailable
-from central.kernel.http import bearer_token, create_app
-from central.kernel.observability import Metrics
-from central.kernel.problems import NOT_FOUND, Problem
 from central.projects.application.find_member import FindMember
-from central.projects.application.roster import MemberRoster, ProvisioningRoster
-from central.projects.domain.ids import ProjectId, Scope, Site
-from central.projects.entrypoints.member_routes import MemberRoutes
+from central.projects.domain.ids import Scope
 from tests.contract.goldens import Refused, Valid, load
 from tests.postgres.projects.conftest import LIMITS, View
+from tests.postgres.projects.member_rig import BINDING, GOLDEN, PARTY, PROJECT, REF, SLURM, Sites, ask, told
 from tests.simulators.beto.beto import Faults, ready_for
 from tests.simulators.beto.truth import WALDUR
-
-GOLDEN = load("site-member").valid
-PROJECT, PARTY = GOLDEN[0].body["projectId"], GOLDEN[0].body["partyId"]
-REF = "00000000-0000-4000-8000-000000000310"
-BINDING = GOLDEN[0].body["bindingId"]
-KEY = "slurm-intake-key-of-thirty-two-ch"
-SLURM = Site("slurm")
-
-
-@dataclass(slots=True)
-class Sites:
-    """`ProjectSites` as a set; `error` makes it unreadable."""
-
-    known: set[tuple[UUID, str]] = field(default_factory=lambda: {(UUID(PROJECT), "slurm")})
-    error: Exception | None = None
-
-    def has_allocation(self, project: ProjectId, site: Site) -> bool:
-        if self.error:
-            raise self.error
-        return (project, site) in self.known
-
-
-@pytest.fixture
-def sites() -> Sites:
-    return Sites()
-
-
-@pytest.fixture
-def find_member(view: View, sites: Sites) -> FindMember:
-    roster = ProvisioningRoster(MemberRoster(view.reads, view.questions))
-    return FindMember(view.resolve, sites, view.bindings, roster)
-
-
-@pytest.fixture
-def app(view: View, find_member: FindMember) -> Flask:
-    def admit(site: Site) -> None:
-        if bearer_token() != KEY:
-            raise Problem(NOT_FOUND, "no such path")
-
-    app = create_app("trial", metrics=Metrics("trial"), ready=lambda: None)
-    routes = MemberRoutes(find_member, WALDUR, admit, view.clock)
-    for blueprint in routes.blueprints([SLURM, Site("k8s")]):
-        app.register_blueprint(blueprint)
-    return app
-
-
-@pytest.fixture
-def member(view: View) -> View:
-    """The goldens' member: Project 302 with Party 301, re-added once, known as u1 at slurm."""
-    truth = view.beto.truth
-    known_as = {"bindingId": BINDING, "revision": 4, "provider": "site", "instance": "slurm", "subject": "u1"}
-    truth.parties[PARTY] = {
-        "partyId": PARTY,
-        "revision": 5,
-        "state": "active",
-        "providerBindings": [known_as | {"state": "established"}],
-    }
-    truth.projects[PROJECT] = {
-        "projectId": PROJECT,
-        "revision": 1,
-        "lifecycle": "active",
-        "providerBindings": [],
-        "members": [],
-    }
-    truth.bind_project(PROJECT, REF)
-    view.load()
-    view.beto.tell(truth.add_member(PROJECT, PARTY), truth.add_member(PROJECT, PARTY))
-    told(view, truth.set_authority(PROJECT, "ready", ready_for(view.clock), management=3))
-    return view
-
-
-def told(view: View, *changes: Any) -> None:
-    """Tells changes and lets the view follow them."""
-    view.clock.pass_by(10)
-    view.beto.tell(*changes)
-    view.beto.flush(view.broker)
-    for handled in view.consume():
-        assert handled.retried == handled.refused == 0
-
-
-def ask(app: Flask, path: str, **headers: str) -> Any:
-    given = {"Authorization": f"Bearer {KEY}", "Pharos-Schema": "1-1"} | headers
-    return app.test_client().get(path, headers=given)
 
 
 def get(app: Flask, username: str = "u1", ref: str = REF, site: str = "slurm") -> tuple[int, str]:
@@ -143,7 +54,7 @@ def test_the_golden_refusals(member: View, app: Flask, case: Refused) -> None:
 
 def test_nothing_is_looked_at_without_a_key(app: Flask) -> None:
     path = f"/resource-provisioning/slurm/members/u1?providerProjectRef={REF}"
-    assert ask(app, path, Authorization="Bearer other").status_code == 404
+    assert ask(app, path, Authorization="Bearer other").status_code == 401
 
 
 def test_an_empty_view_is_unavailable_and_never_not_found(view: View, app: Flask) -> None:

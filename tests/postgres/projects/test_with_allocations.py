@@ -99,6 +99,7 @@ def mounted(owner: Database, view: BetoView, clock: Clock) -> Flask:
     keys = IntakeKeys.of(KEYS)
     routes = MemberRoutes(
         view.find_member(PostgresSavedAllocations(owner)),
+        view.list_members(PostgresSavedAllocations(owner)),
         INSTANCE,
         lambda site: keys.check(IntakeSite(site), bearer_token()),
         clock,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -92,6 +93,14 @@ class MemoryBroker:
                     raise Unavailable("unavailable", f"no answer from {queue} within {timeout:g} s")
                 self._changed.wait(min(left, 0.05))
             return self._answers.pop(question_id)
+
+    def ask_all(self, queue: str, questions: Mapping[UUID, bytes], *, timeout: float) -> Mapping[UUID, bytes]:
+        with ThreadPoolExecutor(max(1, len(questions))) as pool:
+            asked = {
+                one: pool.submit(self.ask, queue, one, body, timeout=timeout)
+                for one, body in questions.items()
+            }
+        return {one: answer.result() for one, answer in asked.items()}
 
     def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         return self._queues[queue].dead[:limit]

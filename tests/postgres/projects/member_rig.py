@@ -1,0 +1,108 @@
+"""A member and the routes that tell of it: what the tests of both routes stand on (P19)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from flask import Flask, request
+
+from central.kernel.http import bearer_token, create_app
+from central.kernel.observability import Metrics
+from central.kernel.wire_schema import check_schema
+from central.projects.application.find_member import FindMember
+from central.projects.application.list_members import ListMembers
+from central.projects.application.roster import MemberRoster, ProvisioningRoster
+from central.projects.domain.ids import ProjectId, Site
+from central.projects.entrypoints.member_routes import MemberRoutes
+from central.provisioning.domain.observation import Site as IntakeSite
+from central.provisioning.entrypoints.intake_keys import IntakeKeys
+from tests.contract.goldens import load
+from tests.simulators.beto.beto import ready_for
+from tests.simulators.beto.truth import WALDUR
+
+if TYPE_CHECKING:
+    from tests.postgres.projects.conftest import View
+
+GOLDEN = load("site-member").valid
+PROJECT, PARTY = GOLDEN[0].body["projectId"], GOLDEN[0].body["partyId"]
+REF = "00000000-0000-4000-8000-000000000310"
+BINDING = GOLDEN[0].body["bindingId"]
+KEY = "slurm-intake-key-of-thirty-two-ch"
+KEY_OF_K8S = "k8s-intake-key-of-thirty-two-char"
+SLURM = Site("slurm")
+
+
+@dataclass(slots=True)
+class Sites:
+    """`ProjectSites` as a set; `error` makes it unreadable."""
+
+    known: set[tuple[UUID, str]] = field(default_factory=lambda: {(UUID(PROJECT), "slurm")})
+    error: Exception | None = None
+
+    def has_allocation(self, project: ProjectId, site: Site) -> bool:
+        if self.error:
+            raise self.error
+        return (project, site) in self.known
+
+
+def member_finder(view: View, sites: Sites) -> FindMember:
+    """The use case of one member over the test's view."""
+    roster = ProvisioningRoster(MemberRoster(view.reads, view.questions))
+    return FindMember(view.resolve, sites, view.bindings, roster)
+
+
+def member_app(view: View, sites: Sites) -> Flask:
+    """Both routes of slurm, which holds `KEY`, and of k8s, which holds another."""
+    keys = IntakeKeys.of({IntakeSite("slurm"): [KEY], IntakeSite("k8s"): [KEY_OF_K8S]})
+
+    def admit(site: Site) -> None:
+        keys.check(IntakeSite(site), bearer_token())
+        check_schema(request.headers.get("Pharos-Schema"))
+
+    app = create_app("trial", metrics=Metrics("trial"), ready=lambda: None)
+    members = ListMembers(view.resolve, sites, view.reads, view.questions)
+    routes = MemberRoutes(member_finder(view, sites), members, WALDUR, admit, view.clock)
+    for blueprint in routes.blueprints([SLURM, Site("k8s")]):
+        app.register_blueprint(blueprint)
+    return app
+
+
+def know_the_golden_member(view: View) -> None:
+    """The goldens' member: Project 302 with Party 301, re-added once, known as u1 at slurm."""
+    truth = view.beto.truth
+    known_as = {"bindingId": BINDING, "revision": 4, "provider": "site", "instance": "slurm", "subject": "u1"}
+    truth.parties[PARTY] = {
+        "partyId": PARTY,
+        "revision": 5,
+        "state": "active",
+        "providerBindings": [known_as | {"state": "established"}],
+    }
+    truth.projects[PROJECT] = {
+        "projectId": PROJECT,
+        "revision": 1,
+        "lifecycle": "active",
+        "providerBindings": [],
+        "members": [],
+    }
+    truth.bind_project(PROJECT, REF)
+    view.load()
+    view.beto.tell(truth.add_member(PROJECT, PARTY), truth.add_member(PROJECT, PARTY))
+    told(view, truth.set_authority(PROJECT, "ready", ready_for(view.clock), management=3))
+
+
+def told(view: View, *changes: Any) -> None:
+    """Tells changes and lets the view follow them."""
+    view.clock.pass_by(10)
+    view.beto.tell(*changes)
+    view.beto.flush(view.broker)
+    for handled in view.consume():
+        assert handled.retried == handled.refused == 0
+
+
+def ask(app: Flask, path: str, **headers: str | None) -> Any:
+    """The answer to a Site's agent; a header given as None is left out."""
+    key = KEY_OF_K8S if "/k8s/" in path else KEY
+    given = {"Authorization": f"Bearer {key}", "Pharos-Schema": "1-1"} | headers
+    return app.test_client().get(path, headers={n: v for n, v in given.items() if v is not None})

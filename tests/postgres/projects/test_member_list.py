@@ -1,0 +1,202 @@
+"""The members of a Project in one answer: every row as the route of one member has it, or nothing (P15–P19,
+S8).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from central.projects.application import list_members
+from tests.contract.goldens import Refused, Valid, load
+from tests.postgres.projects.conftest import View
+from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, Sites, ask, told
+from tests.simulators.beto.beto import Faults, ready_for
+from tests.simulators.beto.truth import Change, Truth
+
+PATH = f"/resource-provisioning/slurm/members?providerProjectRef={REF}"
+UNAVAILABLE = (503, "unavailable")
+UNKNOWN = (404, "project_unknown")
+
+
+def listed(app: Flask, path: str = PATH) -> tuple[int, Any]:
+    """Status, and username → state, or the code."""
+    answer = ask(app, path)
+    body = answer.get_json()
+    if answer.status_code != 200:
+        return answer.status_code, body["code"]
+    rows = body["members"]
+    names = [row["username"] for row in rows]
+    assert (body["count"], names) == (len(rows), sorted(set(names)))
+    return 200, {row["username"]: row["state"] for row in rows}
+
+
+def golden(name: str) -> Valid:
+    return next(case for case in load("site-members").valid if case.name == name)
+
+
+def known_as(view: View, ids: dict[str, Any], username: str) -> None:
+    """Tells of a Party that once was a member, under the golden's ids."""
+    truth = view.beto.truth
+    binding = {
+        "bindingId": ids["bindingId"],
+        "revision": ids["bindingRevision"],
+        "provider": "site",
+        "instance": "slurm",
+        "subject": username,
+        "state": "established",
+    }
+    truth.parties[ids["partyId"]] = {
+        "partyId": ids["partyId"],
+        "revision": 1,
+        "state": "active",
+        "providerBindings": [binding],
+    }
+    told(view, ("parties", dict(truth.parties[ids["partyId"]])), truth.add_member(PROJECT, ids["partyId"]))
+    told(view, truth.remove_member(PROJECT, ids["partyId"]))
+    told(view, truth.set_authority(PROJECT, "ready", ready_for(view.clock), management=3))
+
+
+def test_s8_the_golden_answers_byte_for_byte(member: View, app: Flask) -> None:
+    case = golden("active_and_retired")
+    known_as(member, case.body["members"][1], "u2")
+    member.clock.now = member.clock.now.replace(hour=10, minute=0, second=30, microsecond=0)
+    assert ask(app, PATH).data == case.canonical
+
+
+@pytest.mark.parametrize("case", load("site-members-request").valid, ids=lambda case: str(case.name))
+def test_p19_the_golden_questions_are_answered(member: View, app: Flask, case: Valid) -> None:
+    assert listed(app, case.request["path"]) == (200, {"u1": "active"})
+
+
+@pytest.mark.parametrize("case", load("site-members-request").refused, ids=lambda case: str(case.name))
+def test_p19_the_golden_refusals(member: View, app: Flask, case: Refused) -> None:
+    headers = case.request["headers"]
+    answer = ask(
+        app,
+        case.request["path"],
+        Authorization=f"Bearer {KEY}" if "Authorization" in headers else None,
+        **{"Pharos-Schema": headers["Pharos-Schema"]},
+    )
+    assert (answer.status_code, answer.get_json()["code"]) == (case.status, case.code)
+
+
+def test_x1_an_empty_view_lists_nothing_and_says_so(view: View, app: Flask) -> None:
+    assert listed(app) == UNAVAILABLE
+    view.load()
+    assert listed(app) == UNKNOWN
+
+
+def test_p19_a_project_is_listed_only_where_it_has_an_allocation(
+    member: View, app: Flask, sites: Sites
+) -> None:
+    assert listed(app, PATH.replace("slurm", "k8s")) == UNKNOWN
+    sites.known.clear()
+    asked = len(member.beto.asked)
+    assert listed(app) == UNKNOWN
+    assert len(member.beto.asked) == asked
+
+
+def test_p18_who_has_no_verified_binding_or_no_name_here_is_not_in_it(member: View, app: Flask) -> None:
+    truth = member.beto.truth
+    pending, first = truth.new_party(site="slurm", username="u2")
+    elsewhere, second = truth.new_party(site="k8s", username="u3")
+    told(member, first, second, truth.add_member(PROJECT, pending, pending=True))
+    told(member, truth.add_member(PROJECT, elsewhere))
+    told(member, truth.set_authority(PROJECT, "ready", ready_for(member.clock)))
+    assert listed(app) == (200, {"u1": "active"})
+    asked = {question["partyId"] for question in member.beto.asked if "partyId" in question}
+    assert asked == {PARTY}
+
+
+@pytest.mark.parametrize("fault", ["silent", "corrupt", "pending", "conflict", "another revision"])
+def test_s8_one_row_in_doubt_makes_the_whole_answer_unavailable(member: View, app: Flask, fault: str) -> None:
+    truth = member.beto.truth
+    other, known = truth.new_party(site="slurm", username="u2")
+    told(member, known, truth.add_member(PROJECT, other))
+    told(member, truth.set_authority(PROJECT, "ready", ready_for(member.clock)))
+    assert listed(app) == (200, {"u1": "active", "u2": "active"})
+    if fault == "silent":
+        member.beto.faults = Faults(silent=True)
+    elif fault == "corrupt":
+        member.beto.faults = Faults(corrupt=lambda answer: answer | {"decision": "maybe"})
+    elif fault == "another revision":
+        member.beto.faults = Faults(corrupt=lambda answer: answer | {"projectRevision": 99})
+    elif fault == "pending":
+        told(member, truth.set_authority(PROJECT, "pending", ready_for(member.clock)))
+    else:
+        told(member, truth.new_party(site="slurm", username="u2")[1])
+    assert listed(app) == UNAVAILABLE
+
+
+def test_s8_a_list_beyond_the_limit_is_refused_whole(
+    member: View, app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_members, "MEMBERS_MAX", 1)
+    assert listed(app) == (200, {"u1": "active"})
+    told(member, member.beto.truth.bind_site(PARTY, "slurm", "u2"))
+    assert listed(app) == UNAVAILABLE
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_p19_each_row_is_what_the_route_of_one_member_says(member: View, app: Flask, seed: int) -> None:
+    """Whatever happened in Beto: the list holds exactly the names one by one, or is unavailable with one."""
+    dice, truth = random.Random(seed), member.beto.truth
+    parties = [PARTY, *(told_party(member, f"u{number}") for number in range(2, 6))]
+    statuses = set()
+    for _ in range(25):
+        party = dice.choice(parties)
+        told(member, some_act(dice, truth, party))
+        told(member, truth.set_authority(PROJECT, "ready", ready_for(member.clock)))
+        member.beto.denied = {(PROJECT, dice.choice(parties))}
+        statuses.add(agree(member, app))
+    assert statuses == {200, 503}
+
+
+def some_act(dice: random.Random, truth: Truth, party: str) -> Change:
+    """One change of the Party's membership or of its names."""
+    acts: list[Callable[[], Change]] = [
+        lambda: truth.add_member(PROJECT, party),
+        lambda: truth.add_member(PROJECT, party),
+        lambda: truth.remove_member(PROJECT, party),
+        lambda: truth.bind_site(party, "slurm", f"u{dice.randrange(1, 7)}"),
+        lambda: truth.retire_binding(party, dice.randrange(len(truth.parties[party]["providerBindings"]))),
+    ]
+    return dice.choice(acts)()
+
+
+def told_party(view: View, username: str) -> str:
+    party, change = view.beto.truth.new_party(site="slurm", username=username)
+    told(view, change)
+    return party
+
+
+def agree(view: View, app: Flask) -> int:
+    """Compares the list with the names one by one; the list's status."""
+    truth = view.beto.truth
+    members = {party for project, party in truth.generations if project == PROJECT}
+    names = {
+        binding["subject"]: 0 for party in members for binding in truth.parties[party]["providerBindings"]
+    }
+    ones = {}
+    for name in names:
+        path = PATH.replace("/members?", f"/members/{name}?")
+        answer = ask(app, path)
+        ones[name] = (answer.status_code, answer.get_json())
+    status, found = listed(app)
+    if any(one[0] == 503 for one in ones.values()):
+        assert status == 503
+        return status
+    assert status == 200
+    rows = {row.pop("username"): row for row in ask(app, PATH).get_json()["members"]}
+    assert rows == {
+        name: {key: value for key, value in body.items() if key not in ("schema", "projectId")}
+        for name, (one, body) in ones.items()
+        if one == 200
+    }
+    assert found == {name: row["state"] for name, row in rows.items()}
+    return status
