@@ -36,3 +36,23 @@ class UnavailableError(SiteError):
 
 class RefusedError(SiteError):
     """A definite refusal by the other side; trying again unchanged gives the same."""
+
+
+_PEER_KINDS = {
+    "unreachable": "no answer over HTTPS",
+    "tls": "no certificate for this name, signed by the configured CA",
+    "slow": "the answer did not end in time",
+    "unavailable": "status 408, 425, 429 or 5xx: tried again",
+    "redirect": "a redirect, which is never followed",
+    "refused": "a definite 4xx without a code of its own",
+    "unauthorized": "401",
+    "forbidden": "403",
+}
+
+
+def codes_of(prefix: str) -> dict[str, str]:
+    """The codes a peer of this prefix can give, with their meaning (docs/errors.md)."""
+    return {f"{prefix}_{kind}": meaning for kind, meaning in _PEER_KINDS.items()}
+
+
+CODES = codes_of("site_api")
