@@ -13,6 +13,8 @@ what was read at the deadline. A writer runs ``SELECT pg_notify('channel', site)
 """
 
 import logging
+import os
+import select
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -74,10 +76,12 @@ class Waiters:
         self._watches: dict[tuple[str, str], set[Watch]] = {}
         self._closing = threading.Event()
         self._listening = threading.Event()
+        self._ending: tuple[int, int] | None = None  # a pipe: what is written ends the turn that waits
         self._thread = threading.Thread(target=self._listen_for_ever, name="listen", daemon=True)
 
     def start(self) -> None:
         """Start listening; a lost connection is made again with back-off, then everybody is woken."""
+        self._ending = os.pipe()
         self._thread.start()
 
     @property
@@ -122,12 +126,19 @@ class Waiters:
             for watches in self._watches.values():
                 for watch in watches:
                     watch.end()
+            if self._ending is not None:
+                os.write(self._ending[1], b"\0")
 
     def close(self) -> None:
         """Stop, and end the LISTEN connection."""
         self.stop()
         if self._thread.is_alive():
             self._thread.join(_TURN_SECONDS * 4)
+        with self._lock:
+            if self._ending is not None and not self._thread.is_alive():
+                for end in self._ending:
+                    os.close(end)
+                self._ending = None
 
     def _wake(self, channel: str, key: str) -> None:
         with self._lock:
@@ -162,6 +173,11 @@ class Waiters:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _listen(self, connection: "psycopg.Connection[tuple[object, ...]]") -> None:
+        turn = select.poll()
+        turn.register(connection.fileno(), select.POLLIN)
+        if self._ending is not None:
+            turn.register(self._ending[0], select.POLLIN)
         while not self._closing.is_set():
-            for notification in connection.notifies(timeout=_TURN_SECONDS):
+            turn.poll(_TURN_SECONDS * 1000)
+            for notification in connection.notifies(timeout=0):
                 self._wake(notification.channel, notification.payload)
