@@ -1,86 +1,99 @@
-"""Compiles the modules of a folder with checked hashes (PEP 552), so no time stamp decides what is stale.
+"""Which modules of an environment are compiled, from what, and where their bytecode comes to lie.
 
-Two interpreters share the files, half of the bytes each. Which file goes where depends on names and sizes
-alone: bytecode may differ with what an interpreter compiled before, and a release must compile alike
-everywhere. Modules of wheels are compiled from a stage while pip installs them, and adopted afterwards.
+1. Modules are compiled from the wheels while pip installs these, by ``worker.py``, and adopted afterwards:
+   only for a source of exactly the hash the bytecode is bound to.
+2. What the controller of the same release has compiled already is copied from there, for a wheel that both
+   have: equal bytes of a module give equal bytecode (``worker.py``).
+3. Of the wheel that holds the console script, the script's own top package alone is compiled: the other house
+   is never run from this environment.
 """
 
+import configparser
 import contextlib
 import io
+import json
+import shutil
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from typing import Final
 
 from installer.bootstrap.children import Command
 
-_AT_ONCE: Final = 2
+WORKER: Final = Path(__file__).with_name("worker.py")
+_HASH: Final = slice(8, 16)
 
 
-def compile_commands(
-    python: Path,
-    paths: Iterable[Path],
-    lists: Path,
-    *,
-    strip: Path | None = None,
-    prepend: Path | None = None,
-) -> list[Command]:
-    """The commands, to be run at the same time, that compile the modules ``paths``; none for no module.
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """The modules of one wheel: those to be compiled, and those of the other house (rule 3)."""
 
-    ``lists`` is a path for the lists of files, suffixes are added. In the file names that bytecode keeps for
-    tracebacks, ``strip`` is left out and ``prepend`` put before.
-    """
-    options: list[str | Path] = ["-q", "--invalidation-mode", "checked-hash"]
-    options += ["-s", strip] if strip is not None else []
-    options += ["-p", prepend] if prepend is not None else []
-    commands: list[Command] = []
-    for number, share in enumerate(_shares(paths)):
-        listed = lists.with_name(f"{lists.name}-{number}")
-        listed.write_text("".join(f"{path}\n" for path in share), encoding="utf-8")
-        commands.append([python, "-I", "-m", "compileall", *options, "-i", listed])
-    return commands
+    own: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
-def stage_modules(wheel: bytes, stage: Path) -> None:
-    """Write the modules that ``wheel`` puts into an environment below ``stage``. What is no wheel, or has
-    names that leave the folder, is left to pip, which refuses it.
+def modules_of(wheel: bytes, console_script: str) -> Modules:
+    """The modules that ``wheel`` puts into an environment. What is no wheel, or has names that leave the
+    folder, is left to pip, which refuses it.
     """
     with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(wheel)) as content:
-        for name in content.namelist():
-            parts = Path(name).parts
-            if name.endswith(".py") and not {"..", "/"}.intersection(parts) and ".data" not in parts[0]:
-                (stage / name).parent.mkdir(parents=True, exist_ok=True)
-                (stage / name).write_bytes(content.read(name))
-                (stage / name).chmod(0o644)
+        names = [name for name in content.namelist() if _is_module(name)]
+        house = _house(content, console_script)
+        own = tuple(name for name in names if house is None or Path(name).parts[0] == house)
+        return Modules(own, tuple(name for name in names if name not in own))
+    return Modules()
 
 
-def adopt_bytecode(stage: Path, packages: Path) -> set[Path]:
-    """Move the bytecode of ``stage`` beside the same sources in ``packages``; the sources that have it now.
+def compile_command(python: Path, job: Path, stage: Path, modules: Mapping[Path, Iterable[str]]) -> Command:
+    """The command that compiles ``modules`` (wheel or folder to names) into ``stage``; writes ``job``."""
+    wheels = {str(origin): list(names) for origin, names in modules.items()}
+    job.write_text(json.dumps({"stage": str(stage), "wheels": wheels}), encoding="ascii")
+    return [python, "-I", "-S", "-B", WORKER, "compile", job]
 
-    A source that is not there, or not byte for byte the staged one, gets nothing.
+
+def adopt_bytecode(compiled: Path, packages: Path, names: Iterable[str], *, move: bool) -> set[str]:
+    """Give the sources ``names`` of ``packages`` their bytecode from ``compiled``; those that have it now.
+
+    A source that is not there, or has another hash, gets nothing.
     """
-    adopted: set[Path] = set()
-    for compiled in sorted(stage.rglob("*.pyc")):
-        staged = compiled.parent.parent / f"{compiled.name.rsplit('.', 2)[0]}.py"
-        source = packages / staged.relative_to(stage)
-        if not source.is_file() or source.read_bytes() != staged.read_bytes():
-            continue
-        folder = source.parent / compiled.parent.name
-        if not folder.is_dir():
-            folder.mkdir()
-            folder.chmod(0o755)
-        compiled.replace(folder / compiled.name)
-        adopted.add(source)
+    adopted: set[str] = set()
+    for name in names:
+        found, place = (Path(cache_from_source(root / name)) for root in (compiled, packages))
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            data = found.read_bytes()
+            if not data.startswith(MAGIC_NUMBER) or data[_HASH] != source_hash(
+                (packages / name).read_bytes()
+            ):
+                continue
+            if not place.parent.is_dir():
+                place.parent.mkdir()
+                place.parent.chmod(0o755)
+            if move:
+                found.replace(place)
+            else:
+                shutil.copyfile(found, place)
+                place.chmod(0o644)
+            adopted.add(name)
     return adopted
 
 
-def _shares(paths: Iterable[Path]) -> list[list[Path]]:
-    """The files in shares of about equal size, the largest dealt first."""
-    sized = sorted(((-path.stat().st_size, path) for path in paths), key=lambda pair: (pair[0], str(pair[1])))
-    shares: list[list[Path]] = [[] for _ in range(_AT_ONCE)]
-    weights = [0] * _AT_ONCE
-    for size, path in sized:
-        lightest = weights.index(min(weights))
-        shares[lightest].append(path)
-        weights[lightest] -= size
-    return [share for share in shares if share]
+def _is_module(name: str) -> bool:
+    parts = Path(name).parts
+    return name.endswith(".py") and not {"..", "/"}.intersection(parts) and ".data" not in parts[0]
+
+
+def _house(content: zipfile.ZipFile, console_script: str) -> str | None:
+    """The top package of ``console_script``, when ``content`` declares it."""
+    declared = [name for name in content.namelist() if name.endswith(".dist-info/entry_points.txt")]
+    if len(declared) != 1:
+        return None
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    try:
+        parser.read_string(content.read(declared[0]).decode("utf-8"))
+        target = parser.get("console_scripts", console_script, fallback=None)
+    except (configparser.Error, UnicodeDecodeError):
+        return None
+    return None if target is None else target.partition(":")[0].strip().partition(".")[0]

@@ -4,49 +4,51 @@
    unpacked from its own wheel, unless this process runs from the controller that keeps it.
 2. The environment is made without pip (it cannot be moved afterwards, so it is made where it stays).
 3. pip runs isolated: no configuration, no index, no cache, complete hashes, wheels only, no resolving. It is
-   the tool that builds and does not become part of what is built.
-4. Modules are compiled with checked hashes, so no time stamp decides whether bytecode is stale.
-5. ``pip check`` must be content, but for the overrides the manifest records.
-6. ``pharos-release`` tells the process which release it is; the console script's entry point must import.
+   the tool that builds and does not become part of what is built. In the same process ``pip check`` must be
+   content, but for the overrides the manifest records.
+4. Modules are compiled with checked hashes, so no time stamp decides whether bytecode is stale: while pip
+   installs, or taken from the controller that has compiled the same module (``bytecode.py``).
+5. ``pharos-release`` tells the process which release it is; the console script's entry point must import.
 
 The folder is not sealed here: see ``installer.bootstrap.seal``. Row 21: no variable of the caller reaches a
 child.
 """
 
-import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
 
 from installer.bootstrap.archive import WHEELS, VerifiedArchive
-from installer.bootstrap.bytecode import adopt_bytecode, compile_commands, stage_modules
+from installer.bootstrap.bytecode import adopt_bytecode, compile_command, modules_of
 from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
 from installer.bootstrap.children import Children, Command, Outcome
 from installer.bootstrap.errors import refusal
+from installer.bootstrap.outcomes import accept, after_install, succeeded
 from installer.bootstrap.pip_tool import NAME as PIP
-from installer.bootstrap.pip_tool import RELEASE_FILE, TOOLS, kept_tools, pip_command, unpack_pip
-from installer.domain.manifest import Override
-from installer.domain.refusal import Refusal
+from installer.bootstrap.pip_tool import (
+    RELEASE_FILE,
+    TOOLS,
+    kept_tools,
+    pip_command,
+    same_interpreter,
+    unpack_pip,
+)
 from installer.domain.requirements import (
     RequirementsError,
     format_requirements,
-    normalise,
     parse_requirements,
     parse_wheel_name,
 )
 
-_CHECK_LINE: Final = re.compile(
-    r"(?P<package>\S+) \S+ has requirement (?P<field>.+), but you have (?P<have>\S+ \S+)\."
-)
 _SMOKE: Final = (
     "import sys; from importlib.metadata import entry_points; "
     "found = entry_points(group='console_scripts', name=sys.argv[1]) or sys.exit('no such script'); "
     "[entry.load() for entry in found]"
 )
-_WORDS: Final = 600
-_LINES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +102,19 @@ def build_environment(
         raise
 
 
+@dataclass(slots=True)
+class _Compiling:
+    """What is compiled from which wheel, what this controller has compiled already, what nobody imports."""
+
+    staged: dict[Path, list[str]] = field(default_factory=dict)
+    at_hand: list[str] = field(default_factory=list)
+    never: set[str] = field(default_factory=set)
+
+
 class _Build:
     """One build under way."""
 
-    __slots__ = ("archive", "checkpoint", "children", "python", "spec", "tools", "unpacked")
+    __slots__ = ("archive", "checkpoint", "children", "python", "spec", "tools", "wheels")
 
     def __init__(self, spec: EnvironmentSpec, archive: VerifiedArchive, checkpoint: Checkpoint) -> None:
         self.spec = spec
@@ -113,8 +124,8 @@ class _Build:
             scratch=spec.scratch, lock_fd=spec.lock_fd, timeout_seconds=spec.timeout_seconds
         )
         self.python = spec.path / "bin" / "python"
-        self.unpacked = spec.scratch / TOOLS
-        self.tools = self.unpacked
+        self.tools = spec.scratch / TOOLS
+        self.wheels: tuple[str, ...] = ()
 
     @property
     def requirements(self) -> Path:
@@ -129,90 +140,112 @@ class _Build:
     @property
     def packages(self) -> Path:
         """The environment's site-packages; the venv is there."""
-        (found,) = (self.spec.path / "lib").glob("python3.*/site-packages")
-        return found
+        return _packages(self.spec.path)
 
     def unpack(self) -> int:
         """Fill the scratch folder; how many wheels there are."""
         scratch = self.spec.scratch
-        wheels = [
+        self.wheels = tuple(
             path
             for path in self.archive.wheels_of(self.spec.requirements)
             if parse_wheel_name(path.removeprefix(WHEELS)).name != PIP
-        ]
+        )
         if scratch.exists():
             shutil.rmtree(scratch)
         scratch.mkdir(mode=0o700)
-        self.archive.extract(wheels, scratch, sync=False)
+        self.archive.extract(self.wheels, scratch, sync=False)
         self.stage.mkdir()
-        for path in wheels:
-            stage_modules(self.archive.read(path), self.stage)
         listed = parse_requirements(self.archive.read(self.spec.requirements).decode("ascii"))
         kept = format_requirements(entry for entry in listed if entry.name != PIP)
         self.requirements.write_text(kept, encoding="ascii")
-        self._find_pip()
-        return len(wheels)
-
-    def _find_pip(self) -> None:
-        kept = None if self.spec.keep_tools else kept_tools(self.archive)
-        if kept is not None:
-            self.tools = kept
+        tools = None if self.spec.keep_tools else kept_tools(self.archive)
+        if tools is None:
+            unpack_pip(self.archive, self.tools)
         else:
-            unpack_pip(self.archive, self.unpacked)
+            self.tools = tools
+        return len(self.wheels)
 
     def make(self) -> None:
         """Everything from the empty path to a finished environment."""
         spec, point = self.spec, self.checkpoint
         point("before-venv")
         venv: Command = [spec.interpreter, "-I", "-m", "venv", "--without-pip", "--symlinks", spec.path]
-        _succeeded("environment_venv", "venv", self.children.run(venv))
+        succeeded("environment_venv", "venv", self.children.run(venv))
         point("after-venv")
         point("before-pip")
-        if self.tools == self.unpacked:
-            _succeeded("environment_pip", "pip", self.children.run(*self._compiling_pip()))
-        install: list[str | Path] = ["--no-index", "--find-links", spec.scratch / WHEELS, "--require-hashes"]
-        install += ["--no-deps", "--only-binary", ":all:", "--no-compile", "--no-warn-script-location"]
-        install += ["--requirement", self.requirements]
-        pip = pip_command(self.python, self.tools, "install", "--quiet", *install)
-        installed, *_ = self.children.run(pip, *self._compiling_stage())
-        _succeeded("environment_pip", "pip", [installed])
+        plan = self._plan_compiling()
+        pip = pip_command(self.python, self.tools, self._install(), keep=spec.keep_tools)
+        job = compile_command(self.python, spec.scratch / "stage.json", self.stage, plan.staged)
+        installed, compiled = self.children.run(pip, job)
+        checked = after_install(installed)
         point("after-pip")
         point("before-compile")
-        self._compile()
+        succeeded("environment_pip", "compile", [compiled])
+        self._compile(plan)
         point("after-compile")
         (spec.path / RELEASE_FILE).write_text(f"{self.archive.release_id}\n", encoding="ascii")
         (spec.path / RELEASE_FILE).chmod(0o644)
-        self._judge()
+        self._judge(checked)
         if spec.keep_tools:
-            self.unpacked.rename(spec.path / TOOLS)
+            self.tools.rename(spec.path / TOOLS)
         point("after-smoke")
 
-    def _compiling_pip(self) -> list[Command]:
-        lists = self.spec.scratch / "pip.list"
-        return compile_commands(self.python, self.unpacked.rglob("*.py"), lists, strip=self.unpacked)
+    def _install(self) -> list[str | Path]:
+        words: list[str | Path] = [
+            "install",
+            "--quiet",
+            "--no-index",
+            "--find-links",
+            self.spec.scratch / WHEELS,
+        ]
+        words += ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--no-compile"]
+        return [*words, "--no-warn-script-location", "--requirement", self.requirements]
 
-    def _compiling_stage(self) -> list[Command]:
-        lists, stage = self.spec.scratch / "stage.list", self.stage
-        modules = stage.rglob("*.py")
-        return compile_commands(self.python, modules, lists, strip=stage, prepend=self.packages)
+    def _plan_compiling(self) -> _Compiling:
+        controller: set[str] = set()
+        if self.tools != self.spec.scratch / TOOLS and same_interpreter(self.spec.interpreter):
+            controller = set(self.archive.wheels_of(self.archive.manifest.controller_requirements))
+        plan = _Compiling()
+        for path in self.wheels:
+            modules = modules_of(self.archive.read(path), self.spec.console_script)
+            at_hand = _compiled_here(modules.own) if path in controller else set()
+            plan.at_hand += sorted(at_hand)
+            plan.staged[self.spec.scratch / path] = [name for name in modules.own if name not in at_hand]
+            plan.never.update(modules.others)
+        return plan
 
-    def _compile(self) -> None:
-        """Adopt what was compiled meanwhile, and compile what is left; a module that cannot be refuses."""
-        adopted = adopt_bytecode(self.stage, self.packages)
-        left = (path for path in self.packages.rglob("*.py") if path not in adopted)
-        commands = compile_commands(self.python, left, self.spec.scratch / "left.list")
-        _succeeded("environment_pip", "compile", self.children.run(*commands))
+    def _compile(self, plan: _Compiling) -> None:
+        """Adopt what was compiled meanwhile or before, and compile what is left; a module that cannot be
+        refuses.
+        """
+        staged = [name for names in plan.staged.values() for name in names]
+        done = adopt_bytecode(self.stage, self.packages, staged, move=True)
+        done |= adopt_bytecode(_packages(Path(sys.prefix)), self.packages, plan.at_hand, move=False)
+        every = {path.relative_to(self.packages).as_posix() for path in self.packages.rglob("*.py")}
+        left = {self.packages: sorted(every - done - plan.never)}
+        if left[self.packages]:
+            job = compile_command(self.python, self.spec.scratch / "left.json", self.packages, left)
+            succeeded("environment_pip", "compile", self.children.run(job))
 
-    def _judge(self) -> None:
-        """``pip check`` and the console script's import only read, so they run at the same time."""
+    def _judge(self, checked: Outcome) -> None:
+        """What ``pip check`` said, and whether the console script can be imported."""
         self.checkpoint("before-check")
-        check = pip_command(self.python, self.tools, "check")
-        smoke: Command = [self.python, "-I", "-B", "-c", _SMOKE, self.spec.console_script]
-        checked, smoked = self.children.run(check, smoke)
-        _accept(checked, self.archive.manifest.overrides)
+        accept(checked, self.archive.manifest.overrides)
         self.checkpoint("after-check")
         self.checkpoint("before-smoke")
-        _succeeded("environment_broken", "smoke", [smoked])
+        smoke: Command = [self.python, "-I", "-B", "-c", _SMOKE, self.spec.console_script]
+        succeeded("environment_broken", "smoke", self.children.run(smoke))
+
+
+def _packages(environment: Path) -> Path:
+    (found,) = (environment / "lib").glob("python3.*/site-packages")
+    return found
+
+
+def _compiled_here(names: Iterable[str]) -> set[str]:
+    """Which of ``names`` the environment this process runs from has compiled."""
+    packages = _packages(Path(sys.prefix))
+    return {name for name in names if Path(cache_from_source(packages / name)).is_file()}
 
 
 def _forget(spec: EnvironmentSpec) -> None:
@@ -221,32 +254,3 @@ def _forget(spec: EnvironmentSpec) -> None:
     """
     for folder in (spec.scratch, spec.path):
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _accept(outcome: Outcome, overrides: Iterable[Override]) -> None:
-    """Every complaint of ``pip check`` is exactly a recorded override, or the environment is refused (I5)."""
-    if outcome.returncode == 0:
-        return
-    recorded = {(normalise(override.package), override.field) for override in overrides}
-    complaints = [line.strip() for line in outcome.stdout.splitlines() if line.strip()]
-    for line in complaints:
-        match = _CHECK_LINE.fullmatch(line)
-        if match is None or (normalise(match["package"]), match["field"]) not in recorded:
-            raise refusal(
-                "environment_incomplete", found=line, wanted="a complete set, or a recorded override"
-            )
-    if not complaints:
-        raise _failed("environment_incomplete", "pip check", outcome)
-
-
-def _succeeded(code: str, name: str, outcomes: Iterable[Outcome]) -> None:
-    for outcome in outcomes:
-        if outcome.returncode != 0:
-            raise _failed(code, name, outcome)
-
-
-def _failed(code: str, name: str, outcome: Outcome) -> Refusal:
-    lines = [line.strip() for line in (outcome.stdout + outcome.stderr).splitlines() if line.strip()]
-    words = " | ".join(lines[-_LINES:])[-_WORDS:]
-    text = "".join(character if character.isprintable() else "?" for character in words)
-    return refusal(code, found=f"{name} ended with {outcome.returncode}: {text}", wanted="it to succeed")

@@ -9,23 +9,33 @@ Unpacked without its metadata, pip is not among the distributions that ``pip che
 import io
 import sys
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from installer.bootstrap.archive import WHEELS, VerifiedArchive
+from installer.bootstrap.bytecode import WORKER
 from installer.bootstrap.children import Command
 from installer.domain.requirements import RequirementsError, parse_wheel_name
 
 RELEASE_FILE: Final = "pharos-release"
 TOOLS: Final = "tools"
 NAME: Final = "pip"
-_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
+INSTALLED: Final = "pharos: installed"
 
 
-def pip_command(python: Path, tools: Path, *words: str | Path) -> Command:
-    """pip out of the folder ``tools``, working on the environment of ``python``; it writes no bytecode."""
-    return [python, "-I", "-B", tools / NAME, *_OPTIONS, *words]
+def pip_command(python: Path, tools: Path, words: Sequence[str | Path], *, keep: bool = False) -> Command:
+    """pip out of the folder ``tools``, working on the environment of ``python``, and ``pip check`` after it.
+
+    The line ``INSTALLED`` on stdout stands between the two. ``keep`` leaves bytecode in ``tools``.
+    """
+    kept = ["keep"] if keep else []
+    return [python, "-I", "-B", WORKER, "pip", *kept, tools, INSTALLED, *words]
+
+
+def same_interpreter(interpreter: Path) -> bool:
+    """Whether ``interpreter`` is the one this process's environment was made with."""
+    return interpreter.resolve() == (Path(sys.prefix) / "bin" / "python").resolve()
 
 
 def kept_tools(archive: VerifiedArchive) -> Path | None:

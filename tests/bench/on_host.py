@@ -41,13 +41,16 @@ sys.path[:0] = [path for path in sys.argv[1:2] if path]
 from pathlib import Path
 from installer.bootstrap.archive import open_verified
 from installer.bootstrap.environment import EnvironmentSpec, build_environment
-_, _, archive, signers, requirements, script, interpreter, path = sys.argv
+_, _, archive, signers, interpreter, folder, *names = sys.argv
 with open_verified(Path(archive), allowed_signers=Path(signers)) as verified:
-    spec = EnvironmentSpec(
-        path=Path(path), interpreter=Path(interpreter), requirements=requirements, console_script=script,
-        scratch=Path(path).with_name(".wheels"), keep_tools=script == "pharos-installer",
-    )
-    build_environment(spec, verified)
+    for name in names:
+        controller = name == "controller"
+        spec = EnvironmentSpec(
+            path=Path(folder, name), interpreter=Path(interpreter), requirements=f"requirements/{name}.txt",
+            console_script="pharos-installer" if controller else f"pharos-{name}",
+            scratch=Path(folder, ".wheels"), keep_tools=controller,
+        )
+        build_environment(spec, verified)
 """
 
 
@@ -59,17 +62,12 @@ def environments(folder: str, archive: str, interpreter: str, count: str) -> dic
     """
     source = Path(folder)
     lists = sorted((source / "requirements").glob("*.txt"))
-    components = [listed for listed in lists if listed.stem != "controller"]
-    controller = SCRATCH / "ours-controller"
-    given = (archive, "/etc/pharos-hpc/allowed_signers")
+    components = [listed.stem for listed in lists if listed.stem != "controller"]
+    given = (archive, "/etc/pharos-hpc/allowed_signers", interpreter, SCRATCH)
 
     def ours() -> None:
-        bootstrap = (interpreter, "-I", "-S", "-B", "-c", BUILD, folder)
-        run(*bootstrap, *given, "requirements/controller.txt", "pharos-installer", interpreter, controller)
-        for listed in components:
-            names = (f"requirements/{listed.name}", f"pharos-{listed.stem}")
-            path = SCRATCH / f"ours-{listed.stem}"
-            run(controller / "bin/python", "-I", "-c", BUILD, "", *given, *names, interpreter, path)
+        run(interpreter, "-I", "-S", "-B", "-c", BUILD, folder, *given, "controller")
+        run(SCRATCH / "controller/bin/python", "-I", "-c", BUILD, "", *given, *components)
 
     def plain() -> None:
         for listed in lists:

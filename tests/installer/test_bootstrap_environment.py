@@ -237,8 +237,10 @@ def test_I5_a_controller_keeps_its_pip_sealed_and_builds_its_own_release_with_it
     root = tmp_path / "opt"
     built = ensure_controller(archive, port(root), lock_fd=0)
     listed = decode_tree((built / TREE).read_bytes())
-    compiled = [entry.path for entry in listed if entry.path.startswith("tools/pip/__pycache__/")]
-    assert any("__main__" in path for path in compiled)
+    compiled = [
+        entry.path for entry in listed if entry.path.startswith("tools/pip/_internal/cli/__pycache__/")
+    ]
+    assert any("/main." in path for path in compiled), "what pip imported is compiled"
     assert not list(built.glob("lib/python3.*/site-packages/pip*")), "pip is no part of what it builds"
     seal = (built / SEAL).read_bytes()
     subprocess.run(["/bin/rm", "-r", built], check=True)
@@ -248,11 +250,16 @@ def test_I5_a_controller_keeps_its_pip_sealed_and_builds_its_own_release_with_it
     def never(*_arguments: object) -> None:
         raise AssertionError("unpacked again")
 
+    build_environment(spec(tmp_path), archive)
+    plain = seal_tree(tmp_path / "venv", release_id=archive.release_id, manifest_sha256="0" * 64)
+    subprocess.run(["/bin/rm", "-r", tmp_path / "venv"], check=True)
     monkeypatch.setattr(environment, "unpack_pip", never)
     with pytest.raises(AssertionError):
         build_environment(spec(tmp_path), archive)
     monkeypatch.setattr(sys, "prefix", os.fspath(built))
     build_environment(spec(tmp_path), archive)
+    with_kept = seal_tree(tmp_path / "venv", release_id=archive.release_id, manifest_sha256="0" * 64)
+    assert with_kept == plain, "bytecode taken from the controller is the bytecode compiled anew"
     verify_seal(built)
     (built / RELEASE_FILE).write_text("0.0.9-000000000000\n", encoding="ascii")
     with pytest.raises(AssertionError):
