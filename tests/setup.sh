@@ -4,7 +4,7 @@
 set -eu
 venv=${1:?usage: setup.sh VENV}
 packages="python3-venv openssh-client openssl shellcheck dash busybox iproute2 mmdebstrap systemd-container
-          postgresql pgbouncer slapd ldap-utils curl git make"
+          postgresql pgbouncer slapd ldap-utils curl git git-lfs make"
 
 missing() {
   for package in $packages; do

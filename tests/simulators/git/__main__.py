@@ -1,0 +1,84 @@
+"""The Git server as a process: `python -m tests.simulators.git --folder DIR --tls-certificate … --tls-key …`.
+
+A development stand-in (X8). It prints one JSON line `{"url": …}` once it listens, then reads one command a
+line from standard input, each answered with one line of JSON, until standard input ends:
+
+    {"act": "create", "repository": "demo/work.git"}
+    {"act": "grant", "username": …, "password": …, "repository": …, "seconds": 600, "writes": ["refs/…"]}
+    {"act": "revoke", "username": …}
+    {"act": "refs", "repository": …}
+    {"act": "asked"}
+    {"act": "faults", "status": 503, "times": 2}        any of Faults' fields; none: all is well again
+"""
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tests.simulators.git.server import GitServer
+from tests.simulators.git.server_state import Credential, Faults, Repositories
+from tests.simulators.git.serving import serving
+
+
+def obey(repositories: Repositories, command: dict[str, Any]) -> dict[str, Any]:
+    """Does one command. Raises `ValueError`, `KeyError` or `TypeError` for one that cannot be done."""
+    act = command.pop("act", None)
+    if act == "create":
+        return {"path": str(repositories.create(command["repository"]))}
+    if act == "grant":
+        expires = time.time() + float(command.pop("seconds"))
+        writes = tuple(command.pop("writes", ()))
+        repositories.grant(Credential(expires=expires, writes=writes, **command))
+        return {}
+    if act == "revoke":
+        repositories.revoke(command["username"])
+        return {}
+    if act == "refs":
+        return {"refs": repositories.refs(command["repository"])}
+    if act == "asked":
+        return {"asked": [asdict(each) for each in repositories.asked()]}
+    if act == "faults":
+        repositories.faults = Faults(**command)
+        return {}
+    raise ValueError("no such act; known: create, grant, revoke, refs, asked, faults")
+
+
+def _listen(server: GitServer) -> None:
+    print(json.dumps({"url": server.url, "developmentStandIn": True}), flush=True)
+    for line in sys.stdin:
+        try:
+            done = obey(server.repositories, json.loads(line))
+        except (ValueError, KeyError, TypeError) as error:
+            done = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(done), flush=True)
+
+
+def main(argv: list[str]) -> int:
+    """Serves until standard input ends."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.simulators.git",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--folder", type=Path, required=True, help="where the bare repositories lie")
+    parser.add_argument("--listen", default="127.0.0.1:0", help="ADDRESS:PORT; port 0 takes a free one")
+    parser.add_argument("--tls-certificate", type=Path, required=True, help="PEM chain")
+    parser.add_argument("--tls-key", type=Path, required=True, help="PEM private key")
+    parser.add_argument("--tls-name", default="localhost", help="the host its clients name")
+    given = parser.parse_args(argv)
+    host, _, port = given.listen.rpartition(":")
+    given.folder.mkdir(parents=True, exist_ok=True)
+    print("git: a DEVELOPMENT STAND-IN, not a real Git host", file=sys.stderr)
+    with serving(
+        given.folder, given.tls_certificate, given.tls_key, address=(host, int(port)), name=given.tls_name
+    ) as server:
+        _listen(server)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
