@@ -1,5 +1,5 @@
-"""Beto as a thread at the broker: answers questions at its queue until it is stopped; silent when told to
-be.
+"""A speaker as a thread at the broker: answers questions at its queue until it is stopped; silent when told
+to be.
 """
 
 from __future__ import annotations
@@ -7,19 +7,31 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from central.kernel.broker import Broker, QueueSpec
-from tests.simulators.beto.beto import QUESTIONS, Beto, QuestionMalformed
+from tests.simulators.beto.beto import QUESTIONS
+from tests.simulators.mouth import Faults, QuestionMalformed
+
+
+class Speaker(Protocol):
+    """Beto, or an owner of accepted work."""
+
+    faults: Faults
+
+    def answer(self, body: bytes) -> bytes:
+        """The answer's bytes. Raises `QuestionMalformed`."""
+        ...
 
 
 @contextmanager
-def speaking(beto: Beto, broker: Broker) -> Iterator[list[QuestionMalformed]]:
+def speaking(beto: Speaker, broker: Broker, queue: str = QUESTIONS) -> Iterator[list[QuestionMalformed]]:
     """Answers while the block runs. Yields the malformed questions it met, each of them a fault of the
     asker.
     """
-    broker.declare(QueueSpec(QUESTIONS, ()))
+    broker.declare(QueueSpec(queue, ()))
     stop, malformed = threading.Event(), list[QuestionMalformed]()
-    thread = threading.Thread(target=_answer, args=(beto, broker, stop, malformed), daemon=True)
+    thread = threading.Thread(target=_answer, args=(beto, broker, queue, stop, malformed), daemon=True)
     thread.start()
     try:
         yield malformed
@@ -28,8 +40,14 @@ def speaking(beto: Beto, broker: Broker) -> Iterator[list[QuestionMalformed]]:
         thread.join(10)
 
 
-def _answer(beto: Beto, broker: Broker, stop: threading.Event, malformed: list[QuestionMalformed]) -> None:
-    with broker.subscribe(QUESTIONS) as subscription:
+def _answer(
+    beto: Speaker,
+    broker: Broker,
+    queue: str,
+    stop: threading.Event,
+    malformed: list[QuestionMalformed],
+) -> None:
+    with broker.subscribe(queue) as subscription:
         while not stop.is_set():
             for question in subscription.fetch(10, wait=0.2):
                 if beto.faults.silent:
