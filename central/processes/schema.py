@@ -2,4 +2,10 @@
 
 from typing import Final
 
-CONTEXTS: Final = ("central.ssh_access", "central.grants", "central.projects", "central.provisioning")
+CONTEXTS: Final = (
+    "central.ssh_access",
+    "central.grants",
+    "central.projects",
+    "central.provisioning",
+    "central.retention",
+)

@@ -1,0 +1,84 @@
+"""Answers of owners to questions over the Broker port (docs/wire.md, "Initial load and recovery").
+
+1. An answer that breaks its form, answers another question or contradicts itself is `AnswerMalformed`: no
+   answer at all (X1).
+2. A query error is not an answer either: `snapshot_gone` raises `SnapshotGone`, the rest `Unavailable`.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Final, Literal, TypeVar
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from central.kernel.errors import Unavailable
+from central.kernel.paging import Item, Page
+from central.kernel.problems import Problem
+from central.kernel.strict_json import JsonLimits, decode
+
+LIMITS: Final = JsonLimits(items=500_000)
+"""Bytes bound an answer first: 1 MiB."""
+
+UuidText = Annotated[
+    str, Meta(pattern=r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
+]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Fingerprint = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+S = TypeVar("S", bound=Struct)
+T = TypeVar("T", bound=Item)
+
+
+class SnapshotGone(Exception):
+    """The owner replaced the snapshot while it was being read; the pass begins again."""
+
+
+class AnswerMalformed(Exception):
+    """The owner's answer breaks docs/wire.md; it is no answer."""
+
+
+class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Why there is no answer."""
+
+    schema: Literal[1]
+    query_id: UuidText
+    error: Literal["snapshot_gone", "not_allowed", "unavailable"]
+    detail: str
+
+
+def read_answer(body: bytes, type_: type[S], question: UUID, *, owner: str) -> S:
+    """The answer of `owner` to `question`. Raises `AnswerMalformed`, `SnapshotGone` or `Unavailable`."""
+    try:
+        answer = decode(body, type_, limits=LIMITS)
+    except Problem as problem:
+        raise _no_answer(body, owner, problem.detail) from None
+    if UUID(answer.query_id) != question:  # type: ignore[attr-defined]  # every answer has one
+        raise AnswerMalformed("the answer is another question's")
+    return answer
+
+
+def page_of(items: Sequence[T], following: str | None) -> Page[T]:
+    """A page of items. Raises `AnswerMalformed` for one that contradicts its own order."""
+    ids = [item.id for item in items]
+    if any(one >= other for one, other in pairwise(ids)):
+        raise AnswerMalformed("the items do not ascend")
+    after = uuid_or_none(following)
+    if after is not None and (not ids or after != ids[-1]):
+        raise AnswerMalformed("next is not the last item")
+    return Page(items, after)
+
+
+def uuid_or_none(text: str | None) -> UUID | None:
+    """The id, where there is one."""
+    return UUID(text) if text is not None else None
+
+
+def _no_answer(body: bytes, owner: str, fault: str) -> Exception:
+    try:
+        error = decode(body, ErrorAnswer, limits=LIMITS)
+    except Problem:
+        return AnswerMalformed(fault)
+    if error.error == "snapshot_gone":
+        return SnapshotGone(error.detail)
+    return Unavailable("unavailable", f"{owner} answers {error.error}")

@@ -1,0 +1,186 @@
+"""Retained accounts, wired: the intake's route, the worker's consumers and its recovery passes (P27–P29, O3).
+
+Roles: the database is this context's own (`pharos_resource_provisioning`). The broker is reached as
+`pharos_resource_provisioning_queries` (`RESOURCE_PROVISIONING_QUERIES_BROKER_URL`), enrolled for the three
+consumers of accepted work and for its owners' questions (X12). Several replicas may run; the standing of
+recovery is one row for all of them and for the intake (`central/retention/domain/recovery.py`).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from flask import Blueprint
+from prometheus_client import CollectorRegistry
+
+from central.kernel.broker import Act, Broker, QueueSpec
+from central.kernel.broker_postgres import PostgresBroker
+from central.kernel.database import Database
+from central.kernel.times import Clock, utc_now
+from central.processes.provisioning_worker import BetoView
+from central.processes.recovery_passes import (
+    RecoveryPasses,
+    RetentionMetrics,
+    RetentionWorker,
+    WatchedConsumer,
+)
+from central.processes.refusals import StartRefused
+from central.projects.adapters.postgres_fences import PostgresFences
+from central.projects.application.retention_fences import (
+    AccountFences,
+    AccountHolder,
+    NotViewed,
+    RetentionFences,
+)
+from central.projects.domain import ids as viewed
+from central.retention.adapters.owner_questions import OwnerQuestions
+from central.retention.adapters.postgres_work import PostgresWork
+from central.retention.application.recover import Recover
+from central.retention.application.retained_accounts import RetainedAccounts
+from central.retention.domain.ids import Owner, Site
+from central.retention.domain.recovery import RecoveryLimits
+from central.retention.domain.retained import Fences, Holder, Unknown
+from central.retention.entrypoints.events import WORK_QUEUES, WorkConsumer
+from central.retention.entrypoints.retained_routes import RetainedRoutes
+
+QUERIES_IDENTITY: Final = "pharos_resource_provisioning_queries"
+DEFAULT_OWNERS: Final = (Owner("execution"), Owner("pipeline"))
+"""Execution Core and Pipeline Coordination."""
+LIMITS: Final = RecoveryLimits()
+QUESTION_SECONDS: Final = 10.0
+_QUEUES: Final = tuple(queue.spec.name for queue in WORK_QUEUES)
+
+
+def questions_of(owner: Owner) -> str:
+    """The queue an owner answers questions at."""
+    return f"{owner}.questions"
+
+
+def administer(
+    broker: PostgresBroker, identity: str = QUERIES_IDENTITY, owners: Sequence[Owner] = DEFAULT_OWNERS
+) -> None:
+    """Declares the queues of accepted work and its owners', and enrols `identity`; run again, it changes
+    nothing. The broker's administration: by the migrator's role, never by a process (X12).
+    """
+    for queue in WORK_QUEUES:
+        broker.declare(queue.spec)
+        broker.enrol(identity, "consume", queue.spec.name)
+    for owner in owners:
+        broker.declare(QueueSpec(questions_of(owner), ()))
+        broker.enrol(identity, "ask", questions_of(owner))
+
+
+def require_owners(broker: Broker, owners: Sequence[Owner] = DEFAULT_OWNERS) -> None:
+    """Refuses a start without the durable queues or the right to consume them and to ask the owners (P29).
+
+    An owner that does not answer is no reason: recovery is tried until it does. `Unavailable` if the broker
+    cannot be reached.
+    """
+    wanted: list[tuple[Act, str]] = [("consume", queue) for queue in _QUEUES]
+    wanted += [("ask", questions_of(owner)) for owner in owners]
+    faults = [
+        f"this identity is not enrolled to {act} at {queue}"
+        for act, queue in wanted
+        if not broker.allowed(act, queue)
+    ]
+    faults += [f"the broker has no queue {queue}" for queue in _QUEUES if not broker.exists(queue)]
+    if faults:
+        raise StartRefused("; ".join([*faults, f"have the broker's administration enrol {QUERIES_IDENTITY}"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ViewedFences:
+    """`ProjectFences` of accepted work, answered from Beto's view."""
+
+    fences: RetentionFences
+
+    def of(self, holders: Collection[Holder], now: datetime) -> Mapping[Holder, Fences | Unknown]:
+        """See `ProjectFences`."""
+        asked = {holder: _viewed(holder) for holder in holders}
+        told = self.fences.of(set(asked.values()), now)
+        return {holder: _fences(told[one]) for holder, one in asked.items()}
+
+
+def _viewed(holder: Holder) -> AccountHolder:
+    return AccountHolder(
+        viewed.ProjectId(holder.project_id),
+        viewed.PartyId(holder.party_id),
+        viewed.Site(holder.site),
+        viewed.BindingId(holder.binding_id),
+    )
+
+
+def _fences(told: AccountFences | NotViewed) -> Fences | Unknown:
+    if isinstance(told, NotViewed):
+        return Unknown(told.reason)
+    return Fences(told.project_active, told.management_generation, told.generation, told.username)
+
+
+def retained_accounts(
+    database: Database,
+    view: BetoView,
+    *,
+    owners: Sequence[Owner] = DEFAULT_OWNERS,
+    limits: RecoveryLimits = LIMITS,
+) -> RetainedAccounts:
+    """The use case behind the route; a process that only reads needs no broker for it."""
+    fences = ViewedFences(RetentionFences(PostgresFences(view.database, view.limits)))
+    return RetainedAccounts(PostgresWork(database), fences, tuple(owners), limits)
+
+
+def retention_routes(
+    database: Database,
+    view: BetoView,
+    sites: Iterable[str],
+    *,
+    admit: Callable[[Site], None],
+    owners: Sequence[Owner] = DEFAULT_OWNERS,
+    limits: RecoveryLimits = LIMITS,
+) -> Blueprint:
+    """The route of every Site, to be mounted by the intake. `admit` checks key and schema range."""
+    retained = retained_accounts(database, view, owners=owners, limits=limits)
+    return RetainedRoutes(retained, admit, view.clock).blueprint(map(Site, sites))
+
+
+def retention_consumers(database: Database, *, clock: Clock = utc_now) -> list[WatchedConsumer]:
+    """One consumer a queue, to be run by the worker on the queries' broker."""
+    store = PostgresWork(database)
+    return [WatchedConsumer(WorkConsumer(queue, store, clock), clock) for queue in WORK_QUEUES]
+
+
+def retention_passes(
+    database: Database,
+    broker: Broker,
+    consumers: Sequence[WatchedConsumer],
+    metrics: RetentionMetrics,
+    *,
+    owners: Sequence[Owner] = DEFAULT_OWNERS,
+    limits: RecoveryLimits = LIMITS,
+    clock: Clock = utc_now,
+) -> RecoveryPasses:
+    """The passes of one worker over the owners behind a broker."""
+
+    def ask(owner: Owner, question_id: UUID, body: bytes) -> bytes:
+        return broker.ask(questions_of(owner), question_id, body, timeout=QUESTION_SECONDS)
+
+    store = PostgresWork(database)
+    recover = Recover(store, OwnerQuestions(ask), broker, tuple(owners), _QUEUES, limits, clock)
+    return RecoveryPasses(store, recover, consumers, metrics)
+
+
+def retention_worker(
+    database: Database,
+    broker: Broker,
+    registry: CollectorRegistry,
+    *,
+    owners: Sequence[Owner] = DEFAULT_OWNERS,
+    limits: RecoveryLimits = LIMITS,
+    clock: Clock = utc_now,
+) -> RetentionWorker:
+    """Consumers and passes of one worker process, to be started beside the view's."""
+    consumers = retention_consumers(database, clock=clock)
+    metrics = RetentionMetrics(registry)
+    passes = retention_passes(database, broker, consumers, metrics, owners=owners, limits=limits, clock=clock)
+    return RetentionWorker(broker, consumers, passes, lambda: require_owners(broker, owners))
