@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from site_bundle.directory.connection import load_ldap3
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError, SiteError, UnavailableError
 from site_bundle.kernel.identity import become_component
@@ -42,7 +41,6 @@ def run_doctor(
         return (token,)
     settings = replace(settings, credential=token)
     # Once root is given up, the interpreter's own files need not be readable.
-    load_ldap3()
     codecs.lookup("idna")
     become_component(user, settings.state_directory)
     connection = ldapi(settings)
