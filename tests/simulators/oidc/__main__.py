@@ -9,7 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.simulators.oidc.issuer import Issuer, load_or_make
+from tests.simulators.oidc.issuer import Issuer, SigningKey, load_or_make
 from tests.simulators.oidc.server import IssuerServer
 
 WARNING = """\
@@ -30,8 +30,20 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--tls-certificate", type=Path, help="PEM chain; the issuer is then https")
     parser.add_argument("--tls-key", type=Path, help="PEM private key of --tls-certificate")
     parser.add_argument("--tls-name", default="localhost", help="host name in the issuer's URL under TLS")
+    parser.add_argument("--client-secret-file", type=Path, help="secret of the client pharos-central")
+    parser.add_argument(
+        "--slurm-audience", action="append", default=[], metavar="AUDIENCE",
+        help="an audience of token exchange with a key set of its own, at /slurm/AUDIENCE/jwks",
+    )  # fmt: skip
     parser.add_argument("--parent", type=int, help="end when this process is no longer the parent")
     return parser.parse_args(argv)
+
+
+def slurm_key(keys: Path | None, audience: str) -> SigningKey:
+    """The key of one Slurm, kept beside the issuer's own; an audience is a plain name."""
+    if not audience.replace("-", "").replace(".", "").isalnum():
+        raise SystemExit(f"--slurm-audience {audience}: letters, digits, . and - only")
+    return load_or_make(keys and keys.with_name(f"{keys.name}.{audience}"))[0]
 
 
 def main(argv: list[str]) -> int:
@@ -41,7 +53,14 @@ def main(argv: list[str]) -> int:
     if host not in ("127.0.0.1", "[::1]", "localhost"):
         print(f"--listen {options.listen}: a stand-in listens on loopback only", file=sys.stderr)
         return 2
-    issuer = Issuer(url="", audience=options.audience, keys=load_or_make(options.keys))
+    secret = options.client_secret_file
+    issuer = Issuer(
+        url="",
+        audience=options.audience,
+        keys=load_or_make(options.keys),
+        client_secret=secret.read_text(encoding="ascii").strip() if secret else None,
+        slurm_keys={each: slurm_key(options.keys, each) for each in options.slurm_audience},
+    )
     with IssuerServer((host, int(port)), issuer) as server:
         bound = server.server_address[1]
         if options.tls_certificate:

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +19,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
+from tests.simulators.oidc.sessions import Sessions
+
 Algorithm = Literal["RS256", "ES256"]
 GRANT_TYPE = "urn:pharos:development:member"
+STANDARD_GRANTS = (
+    "authorization_code",
+    "refresh_token",
+    "urn:ietf:params:oauth:grant-type:token-exchange",
+)
 LIFETIME_MAX = 86_400
 
 
@@ -52,11 +60,21 @@ class SigningKey:
 
 @dataclass(slots=True)
 class Issuer:
-    """Mints access tokens. `url` is the issuer's name, set once the socket is known."""
+    """Mints access tokens. `url` is the issuer's name, set once the socket is known.
+
+    `slurm_keys` maps a Slurm audience to the key used for it alone; `logins` a member to the login name its
+    tokens carry there. Without a client secret only the development grant is offered.
+    """
 
     url: str
     audience: str
     keys: list[SigningKey] = field(default_factory=list)
+    client_id: str = "pharos-central"
+    client_secret: str | None = field(default=None, repr=False)
+    slurm_keys: dict[str, SigningKey] = field(default_factory=dict)
+    logins: dict[str, str] = field(default_factory=dict)
+    sessions: Sessions = field(default_factory=Sessions, repr=False)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def discovery(self) -> dict[str, Any]:
         """OpenID Connect Discovery 1.0 §3."""
@@ -67,7 +85,11 @@ class Issuer:
             "authorization_endpoint": f"{self.url}/authorize",
             "response_types_supported": ["code"],
             "subject_types_supported": ["public"],
-            "grant_types_supported": [GRANT_TYPE],
+            "revocation_endpoint": f"{self.url}/revoke",
+            "grant_types_supported": [GRANT_TYPE, *(STANDARD_GRANTS if self.client_secret else ())],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+            "scopes_supported": ["openid", "offline_access"],
             "id_token_signing_alg_values_supported": ["RS256", "ES256"],
         }
 
@@ -91,6 +113,25 @@ class Issuer:
             "jti": uuid4().hex,
         }
         return jwt.encode(claims, key.private, algorithm=algorithm, headers={"kid": key.key_id})
+
+    def slurm_key_set(self, audience: str) -> dict[str, Any] | None:
+        """The key set one Slurm trusts, and no other; None for an unknown audience."""
+        key = self.slurm_keys.get(audience)
+        return None if key is None else {"keys": [key.public_jwk()]}
+
+    def mint_slurm(self, member: str, login: str, audience: str, lifetime: int) -> str:
+        """A token for `auth/jwt` with `userclaimfield=preferred_username` (slurm.conf(5))."""
+        now, key = int(time.time()), self.slurm_keys[audience]
+        claims = {
+            "iss": self.url,
+            "sub": member,
+            "aud": audience,
+            "iat": now,
+            "exp": now + lifetime,
+            "jti": uuid4().hex,
+            "preferred_username": login,
+        }
+        return jwt.encode(claims, key.private, algorithm=key.algorithm, headers={"kid": key.key_id})
 
     def rotate(self) -> None:
         """Replaces every key; tokens of the old ones are no longer verifiable."""

@@ -1,24 +1,18 @@
 """The issuer over HTTP. Strict: unknown paths are 404, wrong forms are RFC 6749 §5.2 errors."""
 
+import base64
+import binascii
 import json
-import re
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
-from tests.simulators.oidc.issuer import GRANT_TYPE, LIFETIME_MAX, Issuer
+from tests.simulators.oidc.grants import MEMBER, Client, TokenRequestRefused, require_client, token
+from tests.simulators.oidc.issuer import Issuer
 
-BODY_MAX = 4096
-FIELDS = {"grant_type", "member", "lifetime", "audience", "alg"}
-MEMBER = re.compile(r"[\x21-\x7e]{1,255}")
-
-
-class TokenRequestRefused(Exception):
-    """RFC 6749 §5.2: `error` and its description."""
-
-    def __init__(self, error: str, description: str) -> None:
-        super().__init__(description)
-        self.error = error
+BODY_MAX = 8192
+SLURM = "/slurm/"
 
 
 class IssuerServer(ThreadingHTTPServer):
@@ -32,39 +26,50 @@ class IssuerServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Routes: the two documents, the token endpoint, and `POST /rotate` for tests."""
+    """Routes: documents, token endpoint, revocation; `/rotate` and `/development/…` for tests."""
 
     server: IssuerServer
     protocol_version = "HTTP/1.1"
     timeout = 10
 
     def do_GET(self) -> None:
-        """Discovery and key set."""
+        """Discovery and key sets."""
+        issuer = self.server.issuer
         documents = {
-            "/.well-known/openid-configuration": self.server.issuer.discovery,
-            "/jwks": self.server.issuer.key_set,
+            "/.well-known/openid-configuration": issuer.discovery,
+            "/jwks": issuer.key_set,
         }
-        document = documents.get(self.path)
+        if self.path.startswith(SLURM) and self.path.endswith("/jwks"):
+            document = issuer.slurm_key_set(unquote(self.path[len(SLURM) : -len("/jwks")]))
+        else:
+            document = documents[self.path]() if self.path in documents else None
         if document is None:
             self._answer(404, {"error": "not_found"})
         else:
-            self._answer(200, document())
+            self._answer(200, document)
 
     def do_POST(self) -> None:
-        """Token endpoint and key rotation."""
+        """Token endpoint, revocation, and what tests and a development browser do."""
         body = self._body()
         if body is None:
             return
-        if self.path == "/rotate":
-            self.server.issuer.rotate()
-            self._answer(200, {"rotated": True})
-        elif self.path == "/token":
-            try:
-                self._answer(200, self._token(body))
-            except TokenRequestRefused as refused:
-                self._answer(400, {"error": refused.error, "error_description": str(refused)})
-        else:
+        routes = {
+            "/rotate": self._rotate,
+            "/token": self._token,
+            "/revoke": self._revoke,
+            "/development/consent": self._consent,
+            "/development/login": self._login,
+            "/development/end-sessions": self._end_sessions,
+        }
+        route = routes.get(self.path)
+        if route is None:
             self._answer(404, {"error": "not_found"})
+            return
+        try:
+            self._answer(200, route(self._form(body)))
+        except TokenRequestRefused as refused:
+            status = 401 if refused.error == "invalid_client" else 400
+            self._answer(status, {"error": refused.error, "error_description": str(refused)})
 
     def _body(self) -> bytes | None:
         length = self.headers.get("Content-Length", "0")
@@ -74,32 +79,58 @@ class Handler(BaseHTTPRequestHandler):
             return None
         return self.rfile.read(int(length))
 
-    def _token(self, body: bytes) -> dict[str, Any]:
+    def _form(self, body: bytes) -> dict[str, str]:
         try:
-            form = parse_qs(body.decode("ascii"), strict_parsing=True, keep_blank_values=True)
+            form = parse_qs(body.decode("ascii"), strict_parsing=bool(body), keep_blank_values=True)
         except ValueError as error:
             raise TokenRequestRefused("invalid_request", "the body is no form") from error
-        if set(form) - FIELDS or any(len(values) != 1 for values in form.values()):
-            raise TokenRequestRefused("invalid_request", f"fields are {sorted(FIELDS)}, each once")
-        values = {name: entries[0] for name, entries in form.items()}
-        if values.get("grant_type") != GRANT_TYPE:
-            raise TokenRequestRefused("unsupported_grant_type", f"only {GRANT_TYPE} is offered")
-        member, lifetime, algorithm = (
-            values.get("member", ""), values.get("lifetime", "300"), values.get("alg", "RS256"),
-        )  # fmt: skip
-        if not MEMBER.fullmatch(member):
-            raise TokenRequestRefused("invalid_request", "member is 1 to 255 printable ASCII characters")
-        if not re.fullmatch(r"-?[0-9]{1,6}", lifetime) or abs(int(lifetime)) > LIFETIME_MAX:
-            raise TokenRequestRefused("invalid_request", f"lifetime is at most {LIFETIME_MAX} seconds")
-        if algorithm not in ("RS256", "ES256"):
-            raise TokenRequestRefused("invalid_request", "alg is RS256 or ES256")
-        token = self.server.issuer.mint(
-            member,
-            lifetime=int(lifetime),
-            algorithm="RS256" if algorithm == "RS256" else "ES256",
-            audience=values.get("audience"),
-        )
-        return {"access_token": token, "token_type": "Bearer", "expires_in": int(lifetime)}
+        if any(len(values) != 1 for values in form.values()):
+            raise TokenRequestRefused("invalid_request", "each field once")
+        return {name: entries[0] for name, entries in form.items()}
+
+    def _client(self) -> Client:
+        """RFC 6749 §2.3.1."""
+        scheme, _, encoded = self.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return None
+        try:
+            name, _, secret = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        return unquote(name), unquote(secret)
+
+    def _token(self, form: dict[str, str]) -> dict[str, Any]:
+        return token(self.server.issuer, form, self._client())
+
+    def _revoke(self, form: dict[str, str]) -> dict[str, Any]:
+        require_client(self.server.issuer, self._client())
+        with self.server.issuer.lock:
+            self.server.issuer.sessions.revoke(form.get("token", ""))
+        return {}
+
+    def _rotate(self, form: dict[str, str]) -> dict[str, Any]:
+        self.server.issuer.rotate()
+        return {"rotated": True}
+
+    def _consent(self, form: dict[str, str]) -> dict[str, Any]:
+        """Stands for the member's browser at the authorization endpoint: the code of an offline consent."""
+        member, challenge = form.get("member", ""), form.get("code_challenge", "")
+        if not MEMBER.fullmatch(member) or len(challenge) != 43 or "redirect_uri" not in form:
+            raise TokenRequestRefused("invalid_request", "member, redirect_uri, code_challenge (S256)")
+        issuer = self.server.issuer
+        with issuer.lock:
+            code = issuer.sessions.authorize(
+                member, issuer.client_id, form["redirect_uri"], challenge, time.time()
+            )
+        return {"code": code}
+
+    def _login(self, form: dict[str, str]) -> dict[str, Any]:
+        self.server.issuer.logins[form.get("member", "")] = form.get("preferred_username", "")
+        return {}
+
+    def _end_sessions(self, form: dict[str, str]) -> dict[str, Any]:
+        with self.server.issuer.lock:
+            return {"ended": self.server.issuer.sessions.revoke_member(form.get("member", ""))}
 
     def _answer(self, status: int, document: dict[str, Any]) -> None:
         body = json.dumps(document).encode("ascii")

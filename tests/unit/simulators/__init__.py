@@ -1,0 +1,1 @@
+"""The stand-ins keep their own rules."""
