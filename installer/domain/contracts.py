@@ -14,4 +14,5 @@ CONTRACTS: Final[dict[str, str]] = {
 
 NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "ssh-access": ("central-bootstrap", "beto-synchronisation", "member-site-project-bindings"),
+    "reporter": ("central-bootstrap", "beto-synchronisation", "member-site-project-bindings"),
 }

@@ -16,6 +16,8 @@ class Limits:
     journal_size: int = 16 * 1024 * 1024
     answer_size: int = 64 * 1024
     """The body of a Site API answer, and what a probe child may print."""
+    waldur_answer_size: int = 4 * 1024 * 1024
+    """One page of a Waldur list, or one offering with its components."""
 
     command_seconds: float = 30.0
     """One native command (systemctl show, sysusers); stopping a unit has its own deadline."""

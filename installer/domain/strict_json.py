@@ -22,6 +22,21 @@ class StrictJsonError(ValueError):
 
 def decode_object(data: bytes, limits: JsonLimits = JsonLimits()) -> dict[str, object]:
     """The object at the top of ``data``. Raises StrictJsonError."""
+    value = _decode(data, limits)
+    if not isinstance(value, dict):
+        raise StrictJsonError("not an object at the top")
+    return value
+
+
+def decode_array(data: bytes, limits: JsonLimits = JsonLimits()) -> list[object]:
+    """The array at the top of ``data``, as Waldur lists things. Raises StrictJsonError."""
+    value = _decode(data, limits)
+    if not isinstance(value, list):
+        raise StrictJsonError("not an array at the top")
+    return value
+
+
+def _decode(data: bytes, limits: JsonLimits) -> object:
     if len(data) > limits.size:
         raise StrictJsonError(f"{len(data)} bytes, more than {limits.size}")
     try:
@@ -31,11 +46,9 @@ def decode_object(data: bytes, limits: JsonLimits = JsonLimits()) -> dict[str, o
     if _depth(text) > limits.depth:
         raise StrictJsonError(f"nested deeper than {limits.depth}")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value: object = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise StrictJsonError(f"not JSON at line {error.lineno} column {error.colno}: {error.msg}") from error
-    if not isinstance(value, dict):
-        raise StrictJsonError("not an object at the top")
     _refuse_bad_text(value)
     return value
 

@@ -65,14 +65,18 @@ def read_credential(paths: HostPaths, site: Site, component: str, name: str, lim
 
 
 def read_authority(paths: HostPaths, site: Site, limits: Limits) -> bytes | None:
-    """The certificates the Site API is verified against, whole; None when the profile names no file.
+    """The certificates the Site API is verified against, whole; None when the profile names no file."""
+    return read_authority_file(paths, site.profile.site_api.ca_file, "site_api.ca_file", limits)
 
-    Who can change them can be the Site API, so they are an input like any other. Raises Refusal ``input_*``.
+
+def read_authority_file(paths: HostPaths, name: str, where: str, limits: Limits) -> bytes | None:
+    """The certificates in the file ``name`` that the profile gives at ``where``, whole; None for no name.
+
+    Who can change them can be the service, so they are an input like any other. Raises Refusal ``input_*``.
     """
-    name = site.profile.site_api.ca_file
     if not name:
         return None
-    what = "the Site API's authority (site_api.ca_file)"
+    what = f"the certificate authority of {where}"
     return read_input(paths.at(name), what=what, size_limit=limits.authority_size, trust=paths.trust)
 
 

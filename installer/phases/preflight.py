@@ -3,8 +3,9 @@
 from installer.bootstrap.archive import VerifiedArchive
 from installer.host.context import Host
 from installer.host.site_inputs import Site
+from installer.phases.checks_component import needed_checks, remote_findings
 from installer.phases.checks_host import host_findings, identity_findings
-from installer.phases.checks_site import credential_findings, site_api_findings, socket_finding, sssd_finding
+from installer.phases.checks_site import socket_finding, sssd_finding
 from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
 
 _NEEDED = (
@@ -17,12 +18,15 @@ _NEEDED = (
     "site-api.",
     "ldap.socket",
     "sssd.",
+    "intake.",
+    "waldur.",
+    "site-agent.",
 )
 
 
 def plan_preflight(host: Host, site: Site) -> Outcome:
     """Which checks ``preflight`` would make; none is made."""
-    return plan_checks(host, site.profile, "preflight", _NEEDED)
+    return plan_checks(host, site.profile, "preflight", needed_checks(_NEEDED, site.profile))
 
 
 def preflight(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:
@@ -36,7 +40,7 @@ def preflight(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:
         *identity_findings(host, site.profile, users, must_exist=False),
     ]
     for name in chosen:
-        findings += [*credential_findings(host, site, name), *site_api_findings(host, site, name)]
+        findings += remote_findings(host, site, name)
     if "ssh-access" in chosen:
         findings += [socket_finding(host, site), sssd_finding(host, site)]
     verdict = settle(host, site.profile, "preflight", findings)

@@ -15,23 +15,20 @@ from installer.host.observe import observe_component
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site
 from installer.host.systemd import ServiceError
+from installer.phases.checks_component import native_findings, needed_checks, remote_findings
 from installer.phases.checks_host import identity_findings
-from installer.phases.checks_site import (
-    credential_findings,
-    directory_findings,
-    site_api_findings,
-    socket_finding,
-    sssd_finding,
-)
 from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
 from installer.phases.rendering import edited_files, rendered_unit
 
-_NEEDED = ("release.sealed", "python.", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd.")
+_NEEDED = (
+    *("release.sealed", "python.", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd."),
+    *("intake.", "waldur.", "site-agent.", "slurm."),
+)
 
 
 def plan_validate(host: Host, site: Site) -> Outcome:
     """Which checks ``validate`` would make; none is made, and the probe entry is not touched."""
-    return plan_checks(host, site.profile, "validate", _NEEDED)
+    return plan_checks(host, site.profile, "validate", needed_checks(_NEEDED, site.profile))
 
 
 def validate(host: Host, site: Site, release: str, components: tuple[str, ...]) -> Outcome:
@@ -62,13 +59,9 @@ def component_findings(
     findings = identity_findings(host, site.profile, users, must_exist=True)
     for name in components:
         findings.append(_interpreter(host, site, installed, name))
-        findings += credential_findings(host, site, name)
-        findings += site_api_findings(host, site, name)
+        findings += remote_findings(host, site, name)
         findings += unit_findings(host, site, installed, name)
-        if name == "ssh-access":
-            findings.append(socket_finding(host, site))
-            findings += directory_findings(host, site, users[name], writes=True)
-            findings.append(sssd_finding(host, site))
+        findings += native_findings(host, site, name, users[name])
     return findings
 
 

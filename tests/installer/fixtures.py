@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from installer.host.https import Unanswered
 from installer.host.ldap_probe import ProbeAnswer, ProbeStep
-from installer.host.site_api import Grant, Unanswered
+from installer.host.site_api import Grant
 from installer.phases import checks_site
 from tests.installer.rig import CONTRACTS, IDENTITY, TOKEN, Rig
 from tests.installer.systemctl import FakeClock, FakeHost

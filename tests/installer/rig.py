@@ -27,12 +27,13 @@ UNIT = "pharos-ssh-access.service"
 TOKEN = "phs1_" + "0" * 32 + "_" + "A" * 43
 IDENTITY = "cn=pharos-ssh-access,ou=services,dc=icarus,dc=example"
 PEOPLE = "ou=people,ou=pharos,dc=icarus,dc=example"
+USERS = {"ssh-access": "pharos-ssh-access", "reporter": "pharos-agent"}
 CONTRACTS = {"central-bootstrap": "1", "beto-synchronisation": "1", "member-site-project-bindings": "1"}
 TEMPLATE = """[Unit]
 Description=agent, version {version}
 [Service]
 Type=notify
-ExecStart={{{{ release_root }}}}/components/{{{{ component }}}}/current/venv/bin/pharos-ssh-access run
+ExecStart={{{{ release_root }}}}/components/{{{{ component }}}}/current/venv/bin/{script} run
 EnvironmentFile=/etc/pharos-hpc/{{{{ component }}}}.env
 LoadCredential=site-api-token:{{{{ credentials_dir }}}}/{{{{ component }}}}/site-api-token
 [Install]
@@ -209,7 +210,8 @@ class Rig:
             "laboratory": True,
             **changes,
         }
-        path = self.write(f"/evidence/{contract}.yaml", json.dumps(body))
+        name = contract if body["component"] == "ssh-access" else f"{body['component']}-{contract}"
+        path = self.write(f"/evidence/{name}.yaml", json.dumps(body))
         signature = path.with_name(path.name + ".sig")
         signature.unlink(missing_ok=True)
         subprocess.run(
@@ -229,9 +231,9 @@ class Rig:
         reads: tuple[int, ...] = (1,),
         dirty: bool = False,
         behaviour: Behaviour | None = None,
+        components: tuple[str, ...] = ("ssh-access",),
     ) -> str:
         """A sealed release, laid down as ``install`` leaves it (its environment is a stand-in)."""
-        template = TEMPLATE.format(version=version).encode()
         manifest = Manifest(
             version=version,
             revision="1" * 40,
@@ -243,19 +245,24 @@ class Rig:
             files=tuple(
                 ManifestFile(path, "0" * 64, 1, 0o644)
                 for path in sorted(
-                    ["requirements/controller.txt", "requirements/ssh-access.txt", f"units/{UNIT}.j2"]
+                    [
+                        "requirements/controller.txt",
+                        *(f"requirements/{name}.txt" for name in components),
+                        *(f"units/pharos-{name}.service.j2" for name in components),
+                    ]
                 )
             ),
             components={
-                "ssh-access": Component(
-                    name="ssh-access",
-                    requirements="requirements/ssh-access.txt",
-                    console_script="pharos-ssh-access",
-                    unit=UNIT,
-                    user="pharos-ssh-access",
+                name: Component(
+                    name=name,
+                    requirements=f"requirements/{name}.txt",
+                    console_script=f"pharos-{name}",
+                    unit=f"pharos-{name}.service",
+                    user=USERS[name],
                     journal_schemas=JournalSchemas(reads, reads[-1]),
                     contracts=tuple(CONTRACTS),
                 )
+                for name in components
             },
             controller_requirements="requirements/controller.txt",
             overrides=(),
@@ -267,12 +274,14 @@ class Rig:
         root = self.paths.release(name)
         (root / "units").mkdir(parents=True)
         (root / "manifest.json").write_bytes(data)
-        (root / f"units/{UNIT}.j2").write_bytes(template)
-        venv = self.paths.venv(name, "ssh-access")
-        (venv / "bin").mkdir(parents=True)
-        (venv / "pharos-release").write_text(name)
-        (venv / "bin/python").symlink_to(self.paths.at("/usr/bin/python3.13"))
-        (venv / "bin/pharos-ssh-access").write_text("#!/bin/sh\nexit 0\n")
+        for component in components:
+            template = TEMPLATE.format(version=version, script=f"pharos-{component}").encode()
+            (root / f"units/pharos-{component}.service.j2").write_bytes(template)
+            venv = self.paths.venv(name, component)
+            (venv / "bin").mkdir(parents=True)
+            (venv / "pharos-release").write_text(name)
+            (venv / "bin/python").symlink_to(self.paths.at("/usr/bin/python3.13"))
+            (venv / f"bin/pharos-{component}").write_text("#!/bin/sh\nexit 0\n")
         for place in (root, *(found for found in root.rglob("*") if not found.is_symlink())):
             place.chmod(0o755 if place.is_dir() or place.parent.name == "bin" else 0o644)
         seal_tree(root, release_id=name, manifest_sha256=hashlib.sha256(data).hexdigest())
@@ -282,19 +291,19 @@ class Rig:
 
     # -- looking
 
-    def link(self, name: str = "current") -> str | None:
+    def link(self, name: str = "current", component: str = "ssh-access") -> str | None:
         """The release a link names."""
-        path = self.paths.components / "ssh-access" / name
+        path = self.paths.components / component / name
         return path.readlink().parts[3] if path.is_symlink() else None
 
-    def snapshot(self) -> dict[str, object]:
-        """Everything an activation may change, for comparison."""
-        unit = self.fake.units.get(UNIT)
-        files = ("/etc/systemd/system/" + UNIT, "/etc/pharos-hpc/ssh-access.env")
+    def snapshot(self, component: str = "ssh-access") -> dict[str, object]:
+        """Everything an activation of ``component`` may change, for comparison."""
+        unit = self.fake.units.get(f"pharos-{component}.service")
+        files = (f"/etc/systemd/system/pharos-{component}.service", f"/etc/pharos-hpc/{component}.env")
         state = self.paths.state
         return {
-            "current": self.link(),
-            "previous": self.link("previous"),
+            "current": self.link(component=component),
+            "previous": self.link("previous", component),
             "files": {p: self.paths.at(p).read_bytes() if self.paths.at(p).exists() else None for p in files},
             "enabled": unit.enabled if unit else False,
             "runs": unit.release if unit and unit.active == "active" else None,

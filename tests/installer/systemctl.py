@@ -83,8 +83,8 @@ class FakeHost:
         self.calls: list[list[str]] = []
         self.faults: dict[str, Callable[[], Completed | None]] = {}
         """By ``systemctl`` verb: an answer instead of the deed, or None to do the deed."""
-        self.programs: dict[str, Completed] = {}
-        """Fixed answers of other programs, by their name."""
+        self.programs: dict[str, Completed | Callable[[Sequence[str]], Completed]] = {}
+        """Answers of other programs by their name: one for any words, or by what is asked."""
         self.reload_lies = False
         self.no_systemd = False
         self.after_call: Callable[[], object] = lambda: None
@@ -101,14 +101,15 @@ class FakeHost:
         self.calls.append(list(argv))
         program = Path(argv[0]).name
         if program in self.programs:
-            return self.programs[program]
+            answer = self.programs[program]
+            return answer if isinstance(answer, Completed) else answer(argv[1:])
         if program == "systemctl":
             if self.no_systemd:
                 raise CommandError("systemctl: No such file or directory")
-            answer = self._systemctl(list(argv[1:]))
+            done = self._systemctl(list(argv[1:]))
             self.after_call()
-            return answer
-        if program == "pharos-ssh-access" and argv[1] == "status":
+            return done
+        if program in {"pharos-ssh-access", "pharos-reporter"} and argv[1] == "status":
             return Completed(code=self._behaviour_of_path(argv[0]).status_code, stdout="{}", stderr="")
         if program in {"systemd-sysusers", "systemd-tmpfiles"}:
             return self._host_file(program)
@@ -178,7 +179,7 @@ class FakeHost:
         unit = self.units[name]
         if unit.active not in {"activating", "active"}:
             return
-        does = self.behaviours.get(unit.release, Behaviour())
+        does = self._behaviour(unit.release, name)
         age = self.clock.elapsed - unit.started_at
         mortal = does.dies_after is not None and not (does.heals and unit.restarts)
         if mortal and does.dies_after is not None and age >= does.dies_after:
@@ -238,9 +239,13 @@ class FakeHost:
         path = self.root / "etc/systemd/system" / name
         return path.read_bytes().decode("latin-1") if path.exists() else None
 
+    def _behaviour(self, release: str, unit: str) -> Behaviour:
+        """What a release does, or what one unit of it does (key ``RELEASE/UNIT``)."""
+        return self.behaviours.get(f"{release}/{unit}", self.behaviours.get(release, Behaviour()))
+
     def _behaviour_of_path(self, path: str) -> Behaviour:
         parts = Path(path).parts
-        return self.behaviours.get(parts[parts.index("releases") + 1], Behaviour())
+        return self._behaviour(parts[parts.index("releases") + 1], f"{Path(path).name}.service")
 
     def _host_file(self, program: str) -> Completed:
         if program == "systemd-sysusers":

@@ -12,8 +12,8 @@ import pytest
 
 from installer.domain.checks import CHECKS, NEVER_WAIVABLE
 from installer.host.commands import Completed
+from installer.host.https import Unanswered
 from installer.host.ldap_probe import ProbeAnswer, ProbeStep
-from installer.host.site_api import Unanswered
 from installer.phases import checks_site
 from tests.installer.fixtures import ANSWERS, SiteAnswers
 from tests.installer.rig import IDENTITY, UNIT, Rig

@@ -207,7 +207,7 @@ def test_x2_a_waiver_without_a_real_end_is_refused(rig: Rig) -> None:
 def test_i20_a_waiver_shows_in_the_result_until_it_is_over(rig: Rig) -> None:
     release = rig.release("0.1.0")
     rig.profile(**waiver("site-api.tls"))
-    from installer.host.site_api import Unanswered
+    from installer.host.https import Unanswered
     from tests.installer.fixtures import ANSWERS
 
     kept, ANSWERS.grant = ANSWERS.grant, Unanswered(why="no route", definite=False)

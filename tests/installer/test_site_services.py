@@ -10,8 +10,9 @@ import pytest
 
 from installer.domain.profile import LdapAccess
 from installer.host.commands import RunAs, run_command
+from installer.host.https import Unanswered
 from installer.host.ldap_probe import ProbeAnswer, ask_directory, same_identity
-from installer.host.site_api import Grant, Unanswered, ask_grant
+from installer.host.site_api import Grant, ask_grant
 from tests.simulators.site_api.server import TOKEN, SiteApi
 from tests.site.conftest import pki, site_api, slapd, slapd_template
 from tests.site.slapd import IDENTITY, PEOPLE, PROBE, Slapd

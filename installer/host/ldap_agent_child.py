@@ -1,0 +1,177 @@
+"""Run as ``pharos-agent``: binds to the directory with the password, counts both bases, and tries what it
+may not write (I7, I8, I9, S8).
+
+``python -I -m installer.host.ldap_agent_child`` reads one JSON object ``{url, bind_dn, password, bases,
+probe_entry}`` from stdin and writes one to stdout: ``{identity, bases: [{name, outcome, listed, held}],
+steps: [{name, wanted, found}]}``.
+
+The password is never in argv, environment or output (X5). Writes go to the administrators' probe entry
+alone, and whatever a wrongly permitted write changed is put back at once. When the server cuts a list, the
+entries are counted in slices of their entryUUIDs, so that the answer can say how many there are (X1).
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ldap3 import BASE, LEVEL, MODIFY_ADD, MODIFY_DELETE, MODIFY_REPLACE, NONE, SIMPLE, Connection, Server
+from ldap3.core.exceptions import LDAPException
+
+from installer.host.ldap_child import PROBE_KEY
+
+REFUSED = "refused"
+COMPLETE, CUT, ABSENT = "complete", "cut", "absent"
+_SUCCESS, _SIZE_LIMIT, _ADMIN_LIMIT, _NO_SUCH_OBJECT = 0, 4, 11, 32
+_DENIED = frozenset({19, 50, 53})
+"""constraintViolation, insufficientAccessRights, unwillingToPerform: three ways to say no (RFC 4511)."""
+_SECONDS = 15
+_SLICES = 512
+"""Searches one count may take; enough for a hundred thousand entries at a limit of 500."""
+_HEX = "0123456789abcdef"
+_ZERO, _LAST = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+
+def main() -> int:
+    """Do what stdin asks; 0 with an answer on stdout, 1 with the reason on stderr."""
+    request = json.loads(sys.stdin.read())
+    server = Server(request["url"], get_info=NONE, connect_timeout=_SECONDS)
+    connection = Connection(
+        server,
+        user=request["bind_dn"],
+        password=request["password"],
+        authentication=SIMPLE,
+        raise_exceptions=False,
+        receive_timeout=_SECONDS,
+        auto_referrals=False,
+    )
+    try:
+        if not connection.bind():
+            sys.stderr.write(f"the bind is answered with {connection.result['description']}\n")
+            return 1
+        identity = connection.extend.standard.who_am_i()
+        bases = [count(connection, base) for base in request["bases"]]
+        steps = probe(connection, request["probe_entry"])
+    except LDAPException as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    finally:
+        connection.unbind()
+    json.dump({"identity": str(identity or ""), "bases": bases, "steps": steps}, sys.stdout)
+    return 0
+
+
+def count(connection: Connection, base: str) -> dict[str, Any]:
+    """How many entries right below ``base`` one plain search lists, and how many there are.
+
+    ``held`` is None when it could not be counted. The reporter reads the same way: complete or nothing.
+    """
+    code, listed = _list(connection, base, "(objectClass=*)")
+    if code == _SUCCESS:
+        exists, _ = _list(connection, base, "(objectClass=*)", scope=BASE)
+        found = ABSENT if exists == _NO_SUCH_OBJECT else COMPLETE
+        return {"name": base, "outcome": found, "listed": listed, "held": listed}
+    if code == _NO_SUCH_OBJECT:
+        return {"name": base, "outcome": ABSENT, "listed": 0, "held": 0}
+    if code in {_SIZE_LIMIT, _ADMIN_LIMIT}:
+        return {"name": base, "outcome": CUT, "listed": listed, "held": _count_slices(connection, base)}
+    raise LDAPException(f"{base}: the search is answered with {connection.result['description']}")
+
+
+def _count_slices(connection: Connection, base: str) -> int | None:
+    """Count by entryUUID, one hex digit finer wherever a slice is cut too."""
+    held, asked = 0, 0
+    waiting = list(_HEX)
+    while waiting:
+        prefix = waiting.pop()
+        asked += 1
+        if asked > _SLICES or len(prefix) > 8:
+            return None
+        low, high = prefix + _ZERO[len(prefix) :], prefix + _LAST[len(prefix) :]
+        code, listed = _list(connection, base, f"(&(entryUUID>={low})(entryUUID<={high}))")
+        if code == _SUCCESS:
+            held += listed
+        elif code in {_SIZE_LIMIT, _ADMIN_LIMIT}:
+            waiting += [prefix + digit for digit in _HEX]
+        else:
+            return None
+    return held
+
+
+def _list(
+    connection: Connection, base: str, pattern: str, scope: Literal["BASE", "LEVEL"] = LEVEL
+) -> tuple[int, int]:
+    """Result code and number of entries of one search that asks for no attribute (RFC 4511, 4.5.1.8)."""
+    connection.search(base, pattern, scope, attributes=["1.1"])
+    entries = [item for item in connection.response or [] if item["type"] == "searchResEntry"]
+    return int(connection.result["result"]), len(entries)
+
+
+def probe(connection: Connection, entry: str) -> list[dict[str, str]]:
+    """Try the forbidden writes on ``entry``; each step's outcome in words."""
+    before = _read(connection, entry)
+    key = {"sshPublicKey": [(MODIFY_ADD, [PROBE_KEY])]}
+    value = "{CRYPT}!pharos-probe"
+    steps = [
+        _step(
+            "write sshPublicKey",
+            _try(connection, entry, key, {"sshPublicKey": [(MODIFY_DELETE, [PROBE_KEY])]}),
+        ),
+        _step(
+            "write userPassword",
+            _try(
+                connection,
+                entry,
+                {"userPassword": [(MODIFY_ADD, [value])]},
+                {"userPassword": [(MODIFY_DELETE, [value])]},
+            ),
+        ),
+    ]
+    own = before.get("uidNumber", [])
+    steps.append(
+        _step(
+            "give uidNumber 0",
+            _try(
+                connection,
+                entry,
+                {"uidNumber": [(MODIFY_REPLACE, ["0"])]},
+                {"uidNumber": [(MODIFY_REPLACE, own)]},
+            ),
+        )
+    )
+    same = "as before" if _read(connection, entry) == before else "it differs from before the probe"
+    steps.append({"name": "leave the probe entry as it was", "wanted": "as before", "found": same})
+    return steps
+
+
+def _try(
+    connection: Connection, entry: str, changes: Mapping[str, object], back: Mapping[str, object]
+) -> str:
+    connection.modify(entry, dict(changes))  # type: ignore[no-untyped-call]
+    code, words = int(connection.result["result"]), str(connection.result["description"])
+    if code in _DENIED:
+        return REFUSED
+    if code == _SUCCESS:
+        connection.modify(entry, dict(back))  # type: ignore[no-untyped-call]
+        return "allowed"
+    return words
+
+
+def _read(connection: Connection, entry: str) -> dict[str, list[str]]:
+    connection.search(entry, "(objectClass=*)", BASE, attributes=["sshPublicKey", "uidNumber"])
+    found = [item["raw_attributes"] for item in connection.response or [] if item["type"] == "searchResEntry"]
+    if len(found) != 1:
+        raise LDAPException(f"{len(found)} entries where the probe entry was wanted")
+    return {
+        name: sorted(value.decode("utf-8", errors="replace") for value in values)
+        for name, values in found[0].items()
+        if values
+    }
+
+
+def _step(name: str, found: str) -> dict[str, str]:
+    return {"name": name, "wanted": REFUSED, "found": found}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""What the directory says to ``pharos-agent``: who it is, how much of its bases it lists, what it may not
+write; asked by a child with that identity (I7, I8, I9).
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from installer.domain.profile_reporter import LdapAgent
+from installer.host.commands import CommandError, RunAs, Runner
+from installer.host.ldap_probe import ProbeStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedBase:
+    """One base: ``listed`` entries in one plain search, ``held`` in all (None: not countable)."""
+
+    name: str
+    outcome: Literal["complete", "cut", "absent"]
+    listed: int
+    held: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAnswer:
+    """What the child saw; ``identity`` as who-am-I gave it (RFC 4532)."""
+
+    identity: str
+    bases: tuple[ListedBase, ...]
+    steps: tuple[ProbeStep, ...]
+
+
+def ask_agent_directory(
+    run: Runner, agent: LdapAgent, *, password: bytes, probe_entry: str, run_as: RunAs, timeout: float
+) -> AgentAnswer | str:
+    """The child's answer, or why there is none. The password goes to its stdin alone (X5)."""
+    bases: Sequence[str] = (agent.people_base, agent.groups_base)
+    request = {
+        "url": agent.url,
+        "bind_dn": agent.bind_dn,
+        "password": password.decode("ascii"),
+        "bases": bases,
+        "probe_entry": probe_entry,
+    }
+    argv = [sys.executable, "-I", "-B", "-W", "ignore", "-m", "installer.host.ldap_agent_child"]
+    try:
+        done = run(argv, timeout=timeout, stdin=json.dumps(request).encode("utf-8"), run_as=run_as)
+    except CommandError as error:
+        return str(error)
+    if done.code != 0:
+        return (done.stderr.strip().splitlines() or [f"the probe exits {done.code}"])[-1][:300]
+    try:
+        return msgspec.json.decode(done.stdout.encode("utf-8"), type=AgentAnswer)
+    except msgspec.DecodeError as error:
+        return f"the probe's answer cannot be read: {error}"
