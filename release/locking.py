@@ -101,15 +101,11 @@ def lock(source: Path, plan: ReleasePlan, pyproject: Mapping[str, object]) -> li
 
 
 def read_lock(source: Path, need: Need) -> tuple[Requirement, ...]:
-    """The committed lock of ``need``; comments alone for one that needs no other distribution. Raises
-    ReleaseError ``lock_missing``, ``lock_malformed``.
-    """
+    """The committed lock of ``need``. Raises ReleaseError ``lock_missing``, ``lock_malformed``."""
     path = source / LOCKS / f"{need.lock}.txt"
     remedy = "Make it: python -m release lock, then commit it."
     try:
-        text = path.read_text(encoding="ascii")
-        empty = text.strip() and all(line.startswith("#") for line in text.splitlines())
-        return () if empty else parse_requirements(text)
+        return parse_requirements(path.read_text(encoding="ascii"))
     except FileNotFoundError as error:
         raise ReleaseError("lock_missing", found=f"no {path.name}", wanted=LOCKS, remedy=remedy) from error
     except (RequirementsError, UnicodeDecodeError) as error:
@@ -165,8 +161,6 @@ def run_pip(*arguments: str, code: str) -> None:
 
 
 def _resolve(wanted: Sequence[str], plan: ReleasePlan) -> list[_Found]:
-    if not wanted:
-        return []
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         options = ["--dry-run", "--ignore-installed", f"--report={report}", f"--target={folder}/nothing"]

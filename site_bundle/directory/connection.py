@@ -4,26 +4,26 @@ its uid.
 1. Who-am-I is asked after every bind and compared with the configured identity before anything else (B11).
 2. A connection that failed once is closed and never used again; the next call binds anew (B12).
 3. A change adds or deletes one value of one attribute (B02, B17). Values are bytes, in and out (B16).
-4. A referral, a cut answer or a dead server is DirectoryUnavailableError, never "no entries" (B05, B07,
+4. LDAP is spoken by ldap3, whatever its weight: no protocol code of our own (docs/adr/0002).
+5. A referral, a cut answer or a dead server is DirectoryUnavailableError, never "no entries" (B05, B07,
    B09).
-
-Another way to reach a server or to bind is a subclass with its own `_open` and `_bind_request`.
 """
 
 from __future__ import annotations
 
 import socket
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from site_bundle.directory import messages
-from site_bundle.directory.channel import Answer, Channel, DirectoryLimits
 from site_bundle.directory.entries import RawEntry
 from site_bundle.directory.errors import (
     DEFINITE,
     NO_SUCH_ATTRIBUTE,
     NO_SUCH_OBJECT,
-    REFERRAL,
     SUCCESS,
     TYPE_OR_VALUE_EXISTS,
     DirectoryRefusedError,
@@ -31,48 +31,41 @@ from site_bundle.directory.errors import (
     WrongIdentityError,
     incomplete,
 )
-from site_bundle.directory.names import parse_dn
-
-__all__ = ["DirectoryLimits", "LdapConnection", "LdapiConnection"]
+from site_bundle.directory.names import ldapi_url, parse_dn
 
 
-class LdapConnection:
-    """A component's one connection. Every call raises DirectoryUnavailableError when there is no whole
+@dataclass(frozen=True, slots=True)
+class DirectoryLimits:
+    """Seconds."""
+
+    connect_seconds: float = 5.0
+    answer_seconds: int = 10
+
+
+class LdapiConnection:
+    """The agent's one connection. Every call raises DirectoryUnavailableError when there is no whole
     answer.
-
-    `where` names the server for people; `identity` is the DN slapd must know this process by.
     """
 
-    bind_wanted = ""
-    bind_remedy = ""
-
-    def __init__(self, *, where: str, identity: str, limits: DirectoryLimits) -> None:
-        self._where = where
+    def __init__(self, *, socket_path: Path, identity: str, limits: DirectoryLimits) -> None:
+        self._socket_path = socket_path
         self._identity = identity
         self._wanted = parse_dn(identity)
         self._limits = limits
-        self._channel: Channel | None = None
+        self._connection: Any = None
         self.binds = 0  # how often a verified bind was made
-
-    def _open(self) -> socket.socket:
-        """A connected socket. OSError."""
-        raise NotImplementedError
-
-    def _bind_request(self) -> bytes:
-        """The bind that makes this process `identity`."""
-        raise NotImplementedError
 
     def ensure_bound(self) -> bool:
         """Binds and verifies the identity unless that is done; True when this call made a new bind."""
-        if self._channel is not None:
+        if self._connection is not None:
             return False
-        channel = self._bind()
+        connection = self._bind()
         try:
-            self._verify(channel)
+            self._verify(connection)
         except BaseException:
-            channel.close()
+            _discard(connection)
             raise
-        self._channel = channel
+        self._connection = connection
         self.binds += 1
         return True
 
@@ -82,99 +75,127 @@ class LdapConnection:
 
         A base that does not exist is DirectoryUnavailableError too: it was configured to exist.
         """
-        scope = messages.SUBTREE if subtree else messages.BASE
-        seconds = self._limits.answer_seconds
-        answer = self._call(messages.search(base, text, attributes, scope=scope, seconds=seconds))
-        result = self._result(answer, messages.DONE)
-        if result.code == NO_SUCH_OBJECT:
+        scope = "SUBTREE" if subtree else "BASE"
+        result, answer = self._call(
+            "search",
+            search_base=base,
+            search_filter=text,
+            search_scope=scope,
+            attributes=list(attributes),
+            time_limit=self._limits.answer_seconds,
+        )
+        if result["result"] == NO_SUCH_OBJECT:
             raise DirectoryUnavailableError(
                 "directory_base_missing",
                 found=f"{base} does not exist or may not be read",
                 wanted="a readable entry",
-                remedy="correct the bases of ldap in the profile, or slapd's access rules",
+                remedy="correct ldap.ssh_access in the profile, or slapd's access rules",
             )
-        if result.code != SUCCESS:
-            raise incomplete(result.code, result.text)
-        return [self._entry(tag, content) for tag, content in answer[:-1]]
+        if result["result"] != SUCCESS:
+            raise incomplete(result["result"], str(result.get("description", "")))
+        return [_entry(item) for item in answer]
 
     def add_value(self, dn: str, attribute: str, value: bytes) -> bool:
         """Adds one value; False when it is there already (B01). DirectoryRefusedError when refused for
         good.
         """
-        return self._modify(dn, attribute, messages.ADD, value, already=TYPE_OR_VALUE_EXISTS)
+        return self._modify(dn, attribute, "MODIFY_ADD", value, already=TYPE_OR_VALUE_EXISTS)
 
     def delete_value(self, dn: str, attribute: str, value: bytes) -> bool:
         """Deletes exactly these stored bytes; False when they are gone already (B02)."""
-        return self._modify(dn, attribute, messages.DELETE, value, already=NO_SUCH_ATTRIBUTE)
+        return self._modify(dn, attribute, "MODIFY_DELETE", value, already=NO_SUCH_ATTRIBUTE)
 
     def who_am_i(self) -> str:
         """The authorization identity slapd gives this connection, for example `dn:cn=…` (RFC 4532)."""
-        channel = self._channel or self._bind()
+        connection = self._connection or self._bind()
         try:
-            return self._who_am_i(channel)
+            return _who_am_i(connection)
         finally:
-            if channel is not self._channel:
-                channel.close()
+            if connection is not self._connection:
+                _discard(connection)
 
     def close(self) -> None:
         """Ends the connection; the next call binds anew."""
-        channel, self._channel = self._channel, None
-        if channel is not None:
-            channel.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            _discard(connection)
 
-    def _modify(self, dn: str, attribute: str, change: int, value: bytes, *, already: int) -> bool:
-        answer = self._call(messages.modify(dn, attribute, change, value))
-        result = self._result(answer, messages.MODIFY_RESPONSE)
-        if result.code in {SUCCESS, already}:
-            return result.code == SUCCESS
-        if result.code in DEFINITE:
+    def _modify(self, dn: str, attribute: str, change: str, value: bytes, *, already: int) -> bool:
+        result, _ = self._call("modify", dn=dn, changes={attribute: [(change, [value])]})
+        code = int(result["result"])
+        if code == SUCCESS:
+            return True
+        if code == already:
+            return False
+        if code in DEFINITE:
             raise DirectoryRefusedError(
                 "directory_refused",
-                result=result.code,
-                found=f"result {result.code} {DEFINITE[result.code]}",
+                result=code,
+                found=f"result {code} {DEFINITE[code]}",
                 wanted=f"the right to change single values of {attribute} below the people's base",
-                remedy="compare slapd's access rules with the proposed policy",
+                remedy="compare slapd's access rules with the proposed policy ",
             )
-        raise incomplete(result.code, result.text)
+        raise incomplete(code, str(result.get("description", "")))
 
-    def _call(self, operation: bytes) -> Answer:
+    def _call(self, method: str, **arguments: Any) -> tuple[dict[str, Any], list[Any]]:
         """One LDAP operation on a verified connection; any transport fault ends that connection."""
         self.ensure_bound()
-        assert self._channel is not None  # noqa: S101 - ensure_bound raises otherwise
+        from ldap3.core.exceptions import LDAPException
+
+        connection = self._connection
         try:
-            return self._channel.ask(operation)
-        except OSError as error:
+            getattr(connection, method)(**arguments)
+            return dict(connection.result), list(connection.response or [])
+        except (LDAPException, OSError) as error:
             self.close()
-            raise self._down(error) from error
+            raise _down(self._socket_path, error) from error
         except BaseException:
             self.close()  # interrupted: the next answer on it could be this call's
             raise
 
-    def _bind(self) -> Channel:
+    def _bind(self) -> Any:
+        ldap3 = load_ldap3()
+        from ldap3.core.exceptions import LDAPException
+
+        server = ldap3.Server(
+            ldapi_url(self._socket_path), get_info=ldap3.NONE, connect_timeout=self._limits.connect_seconds
+        )
+        connection = ldap3.Connection(
+            server,
+            authentication=ldap3.SASL,
+            sasl_mechanism=ldap3.EXTERNAL,
+            sasl_credentials="",  # None would leave the bind in progress
+            auto_referrals=False,
+            check_names=False,  # DNs and values go out as they came in (B03, B16)
+            auto_encode=False,
+            receive_timeout=self._limits.answer_seconds,
+        )
         try:
-            channel = Channel(self._open(), self._limits)
-        except OSError as error:
-            raise self._down(error) from error
-        try:
-            result = self._result(channel.ask(self._bind_request()), messages.BIND_RESPONSE)
-        except OSError as error:
-            channel.close()
-            raise self._down(error) from error
+            bound = connection.bind()
+        except (LDAPException, OSError) as error:
+            _discard(connection)
+            raise _down(self._socket_path, error) from error
         except BaseException:
-            channel.close()
+            _discard(connection)
             raise
-        if result.code != SUCCESS:
-            channel.close()
+        if not bound:
+            result = dict(connection.result or {})
+            _discard(connection)
             raise DirectoryUnavailableError(
                 "directory_bind_refused",
-                found=f"{self._where}: result {result.code} {result.text[:200]}".strip(),
-                wanted=self.bind_wanted,
-                remedy=self.bind_remedy,
+                found=f"{self._socket_path}: result {result.get('result')} {result.get('description', '')}",
+                wanted="SASL EXTERNAL over the socket",
+                remedy="slapd must offer EXTERNAL on ldapi (it does by default with Cyrus SASL)",
             )
-        return channel
+        return connection
 
-    def _verify(self, channel: Channel) -> None:
-        found = self._who_am_i(channel)
+    def _verify(self, connection: Any) -> None:
+        try:
+            found = _who_am_i(connection)
+        except DirectoryUnavailableError:
+            raise
+        except Exception as error:
+            raise _down(self._socket_path, error) from error
         kind, _, name = found.partition(":")
         try:
             same = kind == "dn" and parse_dn(name) == self._wanted
@@ -185,80 +206,64 @@ class LdapConnection:
                 "directory_identity",
                 found=f"slapd knows this process as {found or 'anonymous'}",
                 wanted=f"dn:{self._identity}",
-                remedy="map the uid of the component's user to that entry (olcAuthzRegexp), or run as it",
+                remedy="map the uid of pharos-ssh-access to that entry (olcAuthzRegexp), or run as that user",
             )
 
-    def _who_am_i(self, channel: Channel) -> str:
-        try:
-            answer = channel.ask(messages.who_am_i())
-        except OSError as error:
-            raise self._down(error) from error
-        result = self._result(answer, messages.EXTENDED_RESPONSE)
-        if result.code != SUCCESS:
-            raise incomplete(result.code, result.text)
-        return result.value.decode("utf-8", "replace")
 
-    def _result(self, answer: Answer, wanted: int) -> messages.Result:
-        """The result at the end of `answer`, of the operation `wanted`."""
-        tag, content = answer[-1]
-        try:
-            if tag != wanted:
-                raise ValueError("an answer to another operation")
-            return messages.read_result(content)
-        except ValueError as error:
-            self.close()
-            raise self._down(error) from error
+def load_ldap3() -> Any:
+    """ldap3, imported on first use: 79 ms and 15 MB that `--version` and `status` do not need."""
+    with warnings.catch_warnings():
+        # ldap3 2.9.1 reads two old names of pyasn1 while it is imported.
+        warnings.filterwarnings("ignore", "(tagMap|typeMap) is deprecated", DeprecationWarning)
+        import ldap3
+    return ldap3
 
-    def _entry(self, tag: int, content: bytes) -> RawEntry:
-        if tag != messages.ENTRY:
-            # A continuation reference: part of the answer lies elsewhere, so this is not the whole (B09).
-            raise incomplete(REFERRAL, "searchResRef")
-        try:
-            dn, shown = messages.read_entry(content)
-        except ValueError as error:
-            self.close()
-            raise self._down(error) from error
-        merged: dict[str, tuple[bytes, ...]] = {}
-        for name, values in shown:
-            plain = name.partition(";")[0].lower()
-            merged[plain] = merged.get(plain, ()) + values
-        return RawEntry(dn=dn, attributes=merged)
 
-    def _down(self, error: Exception) -> DirectoryUnavailableError:
-        if isinstance(error, TimeoutError):
-            return DirectoryUnavailableError(
-                "directory_no_answer",
-                found=f"{self._where}: no answer in time",
-                wanted="slapd's answer on its socket",
-                remedy="look at slapd's log and load; it is tried again",
-            )
+def _who_am_i(connection: Any) -> str:
+    from ldap3.core.exceptions import LDAPException
+
+    try:
+        return str(connection.extend.standard.who_am_i() or "")
+    except (LDAPException, OSError) as error:
+        raise DirectoryUnavailableError(
+            "directory_unavailable",
+            found=f"who-am-I got no answer: {type(error).__name__}",
+            remedy="look at slapd",
+        ) from error
+
+
+def _entry(item: dict[str, Any]) -> RawEntry:
+    if item.get("type") != "searchResEntry":
+        # A continuation reference: part of the answer lies elsewhere, so this is not the whole (B09).
+        raise incomplete(10, "searchResRef")
+    merged: dict[str, tuple[bytes, ...]] = {}
+    for name, values in item["raw_attributes"].items():
+        plain = name.partition(";")[0].lower()
+        merged[plain] = merged.get(plain, ()) + tuple(bytes(value) for value in values)
+    return RawEntry(dn=item["dn"], attributes=merged)
+
+
+def _down(path: Path, error: BaseException) -> DirectoryUnavailableError:
+    if type(error).__name__ in {"LDAPSocketReceiveError", "LDAPResponseTimeoutError"}:
         return DirectoryUnavailableError(
-            "directory_unreachable",
-            found=f"{self._where}: {getattr(error, 'strerror', None) or error}",
+            "directory_no_answer",
+            found=f"{path}: no answer in time",
             wanted="slapd's answer on its socket",
-            remedy="systemctl status slapd; it is tried again",
+            remedy="look at slapd's log and load; it is tried again",
         )
+    return DirectoryUnavailableError(
+        "directory_unreachable",
+        found=f"{path}: {type(error).__name__}",
+        wanted="slapd's answer on its socket",
+        remedy="systemctl status slapd; it is tried again",
+    )
 
 
-class LdapiConnection(LdapConnection):
-    """Over the server's own socket, as whoever the process is (SASL EXTERNAL)."""
-
-    bind_wanted = "SASL EXTERNAL over the socket"
-    bind_remedy = "slapd must offer EXTERNAL on ldapi (it does by default with Cyrus SASL)"
-
-    def __init__(self, *, socket_path: Path, identity: str, limits: DirectoryLimits) -> None:
-        super().__init__(where=str(socket_path), identity=identity, limits=limits)
-        self._socket_path = socket_path
-
-    def _open(self) -> socket.socket:
-        plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
-        try:
-            plain.settimeout(self._limits.connect_seconds)
-            plain.connect(str(self._socket_path))
-        except BaseException:
+def _discard(connection: Any) -> None:
+    """Closes the socket whatever state ldap3 left it in (a failed bind leaves it open)."""
+    plain = connection.socket
+    with suppress(Exception):
+        connection.strategy.close()
+    if isinstance(plain, socket.socket):
+        with suppress(OSError):
             plain.close()
-            raise
-        return plain
-
-    def _bind_request(self) -> bytes:
-        return messages.bind_external()

@@ -1,4 +1,4 @@
-"""What the directory answers, mapped once: sockets' errors and LDAP's result codes go no further than this
+"""What the directory answers, mapped once: ldap3's exceptions and result codes go no further than this
 room.
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 _FILTER_SPECIAL = re.compile(r"[\\*()\0]")
 _HEX = re.compile(r"[0-9A-Fa-f]{2}")
@@ -31,6 +32,11 @@ def socket_path(text: str) -> Path:
     if not path.is_absolute() or ".." in path.parts or "\0" in text or len(text.encode()) > 107:
         raise ValueError("an absolute socket path of at most 107 bytes is wanted, such as /run/slapd/ldapi")
     return path
+
+
+def ldapi_url(path: Path) -> str:
+    """The URL of a socket path: every slash percent-encoded, no port."""
+    return "ldapi://" + quote(str(path), safe="")
 
 
 def parse_dn(text: str) -> tuple[frozenset[tuple[str, str]], ...]:

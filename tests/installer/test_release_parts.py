@@ -157,19 +157,6 @@ def test_B9_a_lock_with_an_unhashed_line(tmp_path: Path) -> None:
         read_lock(tmp_path, need)
 
 
-def test_a_lock_of_nothing_says_so_in_a_comment_and_covers_nothing(tmp_path: Path) -> None:
-    need = read_plan(ROOT).needs[0]
-    path = tmp_path / "release" / "locks" / f"{need.lock}.txt"
-    path.parent.mkdir(parents=True)
-    path.write_text("# made by 'python -m release lock'\n", encoding="ascii")
-    assert read_lock(tmp_path, need) == ()
-    with pytest.raises(ReleaseError, match="lock_drift"):
-        check_drift((), ["click>=8"], need)
-    path.write_text("\n", encoding="ascii")
-    with pytest.raises(ReleaseError, match="lock_malformed"):
-        read_lock(tmp_path, need)
-
-
 def test_B11_a_tampered_cache_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, data = wheel("thing", "1.2")
     digest = hashlib.sha256(data).hexdigest()

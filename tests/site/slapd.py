@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import ldap3
 
+from site_bundle.directory.names import ldapi_url
 from tests.simulators.site_api.history import Target
 
 SEED = Path(__file__).parents[1] / "lab" / "seed"
@@ -33,11 +33,6 @@ PROBE = f"uid=pharos-probe,{PEOPLE}"
 ADMIN, PASSWORD = f"cn=administrator,{SUFFIX}", "administrator"
 SLAPD = shutil.which("slapd", path="/usr/sbin:/usr/bin:/sbin")
 ROOT_DN = "olcRootDN: gidNumber=0+uidNumber=0,cn=peercred,cn=external,cn=auth"
-
-
-def ldapi_url(path: Path) -> str:
-    """The URL of a socket path: every slash percent-encoded, no port."""
-    return "ldapi://" + quote(str(path), safe="")
 
 
 class Slapd:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from uuid import UUID
 
+import ldap3
 import pytest
 
 from site_bundle.directory.connection import DirectoryLimits, LdapiConnection
@@ -272,3 +273,9 @@ def test_ldapmodify_agrees(slapd: Slapd, connection: LdapiConnection) -> None:
     command = ["ldapsearch", "-Q", "-LLL", "-o", "ldif-wrap=no", "-Y", "EXTERNAL", "-H", url, "-b", ALICE]
     done = subprocess.run([*command, "sshPublicKey"], capture_output=True, text=True, timeout=20, check=True)
     assert f"sshPublicKey: {ed25519(0x44)}" in done.stdout
+
+
+def test_scope_of_ldap3_is_as_the_room_expects() -> None:
+    """ldap3's constants are what the room passes by name."""
+    assert (ldap3.BASE, ldap3.SUBTREE) == ("BASE", "SUBTREE")
+    assert (ldap3.MODIFY_ADD, ldap3.MODIFY_DELETE) == ("MODIFY_ADD", "MODIFY_DELETE")

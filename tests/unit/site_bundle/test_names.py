@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from site_bundle.directory.names import dn_text, escape_filter_value, parse_dn, socket_path
+from site_bundle.directory.names import dn_text, escape_filter_value, ldapi_url, parse_dn, socket_path
 
 
 @pytest.mark.parametrize(
@@ -23,6 +25,11 @@ from site_bundle.directory.names import dn_text, escape_filter_value, parse_dn, 
 def test_B19_a_path_not_a_url(text: str) -> None:
     with pytest.raises(ValueError, match="socket path"):
         socket_path(text)
+
+
+def test_B19_the_url_of_a_path_has_its_slashes_encoded() -> None:
+    assert ldapi_url(socket_path("/run/slapd/ldapi")) == "ldapi://%2Frun%2Fslapd%2Fldapi"
+    assert ldapi_url(Path("/a b:389/ü")) == "ldapi://%2Fa%20b%3A389%2F%C3%BC"
 
 
 def test_B03_filter_values_match_themselves_only() -> None:
