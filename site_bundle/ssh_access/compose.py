@@ -6,22 +6,22 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 
 from site_bundle.directory.connection import DirectoryLimits, LdapiConnection
+from site_bundle.kernel.health import Health
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.notify import Notifier
 from site_bundle.kernel.release import release_id
+from site_bundle.kernel.runtime import draw, nothing, utc_now
 from site_bundle.kernel.site_api import SiteApi, SiteApiLimits
+from site_bundle.kernel.status_files import StatusFiles
 from site_bundle.kernel.stop import Stop
 from site_bundle.ssh_access.adapters.acceptance_file import take_request
 from site_bundle.ssh_access.adapters.ldap_people import LdapPeople
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
 from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal
-from site_bundle.ssh_access.adapters.status_files import StatusFiles
 from site_bundle.ssh_access.adapters.wire import encode_results
 from site_bundle.ssh_access.application.apply_changes import ApplyChanges
-from site_bundle.ssh_access.application.health import Health
 from site_bundle.ssh_access.application.poll_changes import PollChanges
 from site_bundle.ssh_access.application.report_results import ReportResults
 from site_bundle.ssh_access.entrypoints.agent import Agent, AgentLimits, needed_checks
@@ -30,19 +30,6 @@ from site_bundle.ssh_access.entrypoints.telling import Telling
 from site_bundle.ssh_access.settings import AgentSettings
 
 JOURNAL_NAME = "journal.sqlite"
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-def draw() -> float:
-    """Uniform in [0, 1) from the kernel, without the memory of `random` (S10)."""
-    return int.from_bytes(os.urandom(4), "big") / 2**32
-
-
-def nothing(_name: str) -> None:
-    """The checkpoint of a production run."""
 
 
 def run_agent(

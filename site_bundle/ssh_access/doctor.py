@@ -8,20 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from site_bundle.directory.connection import load_ldap3
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError, SiteError, UnavailableError
+from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
 from site_bundle.kernel.journal import JournalRefusedError
+from site_bundle.kernel.runtime import utc_now
+from site_bundle.kernel.status_files import process_check, read_status
 from site_bundle.kernel.stop import Stop
 from site_bundle.kernel.strict_json import MalformedJsonError
 from site_bundle.ssh_access.adapters.acceptance_file import put_request
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
 from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal, statements
-from site_bundle.ssh_access.adapters.status_files import process_check, read_status
 from site_bundle.ssh_access.application.accept_feed import AcceptFeed
 from site_bundle.ssh_access.application.check_self import CheckSelf
-from site_bundle.ssh_access.application.health import Check, Status
-from site_bundle.ssh_access.compose import JOURNAL_NAME, ldapi, people_of, site_api, utc_now
+from site_bundle.ssh_access.compose import JOURNAL_NAME, ldapi, people_of, site_api
 from site_bundle.ssh_access.settings import TOKEN, AgentSettings, agent_settings
 
 
@@ -41,6 +43,7 @@ def run_doctor(
         return (token,)
     settings = replace(settings, credential=token)
     # Once root is given up, the interpreter's own files need not be readable.
+    load_ldap3()
     codecs.lookup("idna")
     become_component(user, settings.state_directory)
     connection = ldapi(settings)
@@ -51,7 +54,7 @@ def run_doctor(
         people=people_of(settings, connection),
         probe_rights=settings.probe_entry is not None and not settings.observe,
         cache_seconds=settings.cache_seconds,
-        process=lambda: _process(settings),
+        process=lambda: _process(settings, user),
     )
     try:
         return (Check("settings", Status.PASS, "complete and valid"), *checks.run(now=utc_now()))
@@ -68,9 +71,9 @@ def _token(settings: AgentSettings) -> Credential | Check:
         return Check.of_error("credential", error)
 
 
-def _process(settings: AgentSettings) -> Check:
+def _process(settings: AgentSettings, user: str) -> Check:
     try:
-        return process_check(read_status(settings.runtime_directory), now=utc_now())
+        return process_check(read_status(settings.runtime_directory), unit=user, now=utc_now())
     except (OSError, MalformedJsonError, ValueError) as error:
         return Check(
             "process", Status.UNKNOWN, f"status.json: {error}", "a readable status.json", "restart the unit"

@@ -41,7 +41,7 @@ def main() -> int:
         ahead = "ahead" in drive and Path(drive["ahead"]).exists()
         return datetime.now(UTC) + timedelta(days=1 if ahead else 0)
 
-    compose.utc_now = clock
+    compose.utc_now = clock  # type: ignore[attr-defined]
     stop = Stop()
     stop.install()
     compose.run_agent(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from site_bundle.kernel.errors import SiteError
-from site_bundle.ssh_access.application.health import Check, Status
+from site_bundle.kernel.health import Check, Status
 
 SCOPE = "ssh-access"
 EXPIRY_WARNING = timedelta(days=14)

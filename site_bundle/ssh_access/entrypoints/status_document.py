@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from site_bundle.kernel.health import Health, Status
 from site_bundle.kernel.metrics import Labels, Metric
 from site_bundle.kernel.times import render_time
-from site_bundle.ssh_access.application.health import Health, Status
 
 COMPONENT = "ssh-access"
 
@@ -43,17 +43,6 @@ def status_document(
     now: datetime,
 ) -> dict[str, Any]:
     """The document of `status.json` (docs/architecture.md)."""
-    checks = {
-        check.id: {
-            "status": check.status.value,
-            "code": check.code or None,
-            "found": check.found,
-            "wanted": check.wanted,
-            "remedy": check.remedy,
-            "since": render_time(since),
-        }
-        for check, since in health.checks.values()
-    }
     return {
         "schema": 1,
         "component": COMPONENT,
@@ -62,7 +51,7 @@ def status_document(
         "state": health.state,
         "since": render_time(telemetry.since),
         "updatedAt": render_time(now),
-        "checks": checks,
+        "checks": health.document(),
         "feed": feed,
         "sequence": feed["sequence"],
         "keys": keys,

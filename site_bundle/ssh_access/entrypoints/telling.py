@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.health import Check, Health, Status
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.metrics import Metric
 from site_bundle.kernel.notify import Notifier
 from site_bundle.kernel.times import render_time
 from site_bundle.ssh_access.application.accept_feed import Accepted
-from site_bundle.ssh_access.application.health import Check, Health, Status
 from site_bundle.ssh_access.application.poll_changes import Polled
 from site_bundle.ssh_access.application.report_results import Reported
 from site_bundle.ssh_access.domain.desired import DesiredKey, Outcome, Verdict

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from site_bundle.directory.errors import DirectoryUnavailableError
 from site_bundle.kernel.errors import UnavailableError
+from site_bundle.kernel.health import Check, Health, Status, worst
 from site_bundle.ssh_access.application.check_self import CheckSelf, Grant
-from site_bundle.ssh_access.application.health import Check, Health, Status, worst
 
 NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=30)

@@ -1,4 +1,4 @@
-"""`status.json` and `metrics.prom` in the runtime folder: what the running agent says of itself (X9), no
+"""`status.json` and `metrics.prom` in the runtime folder: what a running component says of itself (X9), no
 person in it.
 """
 
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from site_bundle.kernel.files import read_bounded, write_atomically
+from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.metrics import Metric, render_metrics
 from site_bundle.kernel.strict_json import MalformedJsonError, parse_object
 from site_bundle.kernel.times import parse_time
-from site_bundle.ssh_access.application.health import Check, Status
 
 STATUS_NAME = "status.json"
 METRICS_NAME = "metrics.prom"
@@ -36,7 +36,7 @@ class StatusFiles:
 
 
 def read_status(directory: Path) -> dict[str, Any] | None:
-    """The document of the running agent; None when there is no file: it does not run. MalformedJsonError,
+    """The document of the running component; None when there is no file: it does not run. MalformedJsonError,
     OSError.
     """
     try:
@@ -48,22 +48,22 @@ def read_status(directory: Path) -> dict[str, Any] | None:
     return parse_object(raw, max_bytes=MAX_STATUS_BYTES)
 
 
-def process_check(document: dict[str, Any] | None, *, now: datetime) -> Check:
-    """What the running agent's own word is worth: alive, recent, ready."""
-    wanted = "a running agent in the state ready"
+def process_check(document: dict[str, Any] | None, *, unit: str, now: datetime) -> Check:
+    """What the own word of the running `unit` is worth: alive, recent, ready."""
+    wanted = "a running process in the state ready"
     if document is None or not _alive(document.get("pid")):
         return Check(
             "process",
             Status.FAIL,
-            "the agent does not run",
+            "it does not run",
             wanted,
-            "systemctl status pharos-ssh-access",
+            f"systemctl status {unit}",
             "not_running",
         )
     age = (now - parse_time(str(document.get("updatedAt")))).total_seconds()
     if age > STALE_SECONDS:
         found = f"its last word is {int(age)} s old"
-        return Check("process", Status.FAIL, found, wanted, "journalctl -u pharos-ssh-access", "status_stale")
+        return Check("process", Status.FAIL, found, wanted, f"journalctl -u {unit}", "status_stale")
     if document.get("state") != "ready":
         failing = sorted(
             k for k, v in dict(document.get("checks") or {}).items() if v.get("status") in {"fail", "unknown"}

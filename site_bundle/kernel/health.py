@@ -1,4 +1,4 @@
-"""What the agent knows of its own condition: one named check each for what it needs, ready only when none
+"""What a component knows of its own condition: one named check each for what it needs, ready only when none
 fails.
 """
 
@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.times import render_time
 
 
 class Status(StrEnum):
@@ -36,6 +38,16 @@ class Check:
     def of_error(cls, check_id: str, error: SiteError, status: Status = Status.FAIL) -> Check:
         return cls(check_id, status, error.found, error.wanted, error.remedy, error.code)
 
+    def document(self) -> dict[str, str | None]:
+        """The check without its id, as documents show it."""
+        return {
+            "status": self.status.value,
+            "code": self.code or None,
+            "found": self.found,
+            "wanted": self.wanted,
+            "remedy": self.remedy,
+        }
+
 
 @dataclass(slots=True)
 class Health:
@@ -53,6 +65,13 @@ class Health:
 
     def failing(self) -> list[Check]:
         return [check for check, _ in self.checks.values() if check.status in {Status.FAIL, Status.UNKNOWN}]
+
+    def document(self) -> dict[str, Any]:
+        """The checks as `status.json` shows them, by id."""
+        return {
+            check.id: {**check.document(), "since": render_time(since)}
+            for check, since in self.checks.values()
+        }
 
     @property
     def state(self) -> str:
