@@ -67,7 +67,11 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--config", default=SITE_CONFIG, show_default=True, help="Site configuration file."),
         click.option("--plan", is_flag=True, help="Print what would be done; write nothing."),
         click.option("--json", "as_json", is_flag=True, help="One JSON event a line on stdout."),
-        click.option("--quiet", is_flag=True, help="No progress; warnings, refusals and the result only."),
+        click.option(
+            "--quiet",
+            is_flag=True,
+            help="No progress; warnings, failed checks, refusals and the result only.",
+        ),
     )
     for option in reversed(options):
         command = option(command)
@@ -270,7 +274,11 @@ def status_command(ports: Ports, /, components: str | None, **options: Any) -> i
     """Tell for each component what is wanted, linked, running and healthy; and releases, bad ones, open
     operations.
 
-    Reads only; works with a broken journal or state, and says so.
+    Reads only; works with a broken journal or state, and says so. What cannot be read (only root may read the
+    installer's memory) is told as <unreadable>.
+
+    Exit 0 all is as wanted, 3 a component is NOT AS WANTED, 4 something cannot be read, 9 recover is due: an
+    operation is UNFINISHED, or journal or state are broken.
     """
 
     def work(host: Host, _site: Site | None) -> Outcome:

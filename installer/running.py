@@ -42,11 +42,12 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
         host.report.say("refusal", f"internal error: {type(error).__name__}", code="bug", traceback=words)
         host.report.say("result", "internal error", ok=False, exitCode=BUG)
         return BUG
-    fields = {"ok": True, "exitCode": DONE, "changed": outcome.changed, **outcome.fields}
+    code = outcome.exit_code
+    fields = {"ok": code == DONE, "exitCode": code, "changed": outcome.changed, **outcome.fields}
     if site is not None:
         fields["laboratory"] = site.profile.laboratory
     host.report.say("result", outcome.text, phase=phase, **fields)
-    return DONE
+    return code
 
 
 def _site(host: Host, ports: Ports, options: RunOptions, phase: str) -> tuple[Host, Site | None]:

@@ -20,6 +20,7 @@ from installer.host.clock import Clock
 SCHEMA = 1
 _SECRETS = re.compile(r"phs1_[0-9a-f]{32}_[A-Za-z0-9_-]+|\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _QUIET = frozenset({"refusal", "warning", "result"})
+_FAILED = frozenset({"fail", "unknown"})
 
 
 class Sink(Protocol):
@@ -53,7 +54,10 @@ class Report:
 
 
 class TextSink:
-    """Progress for a human on ``progress``; the result on ``results``."""
+    """Progress for a human on ``progress``; the result on ``results``.
+
+    Quiet leaves out what went as it should; every check that failed is still told.
+    """
 
     def __init__(self, progress: TextIO, results: TextIO, *, quiet: bool) -> None:
         self._progress = progress
@@ -63,9 +67,9 @@ class TextSink:
     def write(self, event: Event, at: datetime) -> None:  # noqa: ARG002 - the port's shape
         """One line."""
         if event.kind == "result":
-            if event.fields.get("ok", True):
+            if "phase" in event.fields:  # a phase's answer; refusals were told above
                 _line(self._results, event.text)
-        elif event.kind != "plan" and (not self._quiet or event.kind in _QUIET):
+        elif event.kind != "plan" and (not self._quiet or _matters(event)):
             prefix = {"warning": "warning: ", "refusal": "refused: "}.get(event.kind, "")
             _line(self._progress, prefix + event.text)
 
@@ -101,6 +105,10 @@ class LogSink:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
             self._descriptor = None
+
+
+def _matters(event: Event) -> bool:
+    return event.kind in _QUIET or (event.kind == "check" and event.fields.get("status") in _FAILED)
 
 
 def encode_event(event: Event, at: datetime) -> str:

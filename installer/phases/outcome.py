@@ -4,16 +4,21 @@ from dataclasses import dataclass, field
 
 from installer.domain.checks import CHECKS, Finding, Verdict, judge, refusal_of
 from installer.domain.profile import Profile
+from installer.domain.refusal import DONE
 from installer.host.context import Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """A phase's result; ``fields`` are JSON values of the final event."""
+    """A phase's result; ``fields`` are JSON values of the final event.
+
+    ``exit_code`` is not 0 where the phase did its work and the answer is no good news (``status``).
+    """
 
     text: str
     changed: bool = False
     fields: dict[str, object] = field(default_factory=dict)
+    exit_code: int = DONE
 
 
 def settle(host: Host, profile: Profile, phase: str, findings: list[Finding]) -> Verdict:

@@ -2,18 +2,28 @@
 lock.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
 
-from installer.domain.activation import linked_release
-from installer.domain.refusal import Refusal
-from installer.domain.state import State
+from installer.domain.activation import LinkName, linked_release
+from installer.domain.journal import Journal
+from installer.domain.refusal import DONE, PREFLIGHT_REFUSED, UNFINISHED_JOURNAL, VERIFICATION_FAILED, Refusal
+from installer.domain.state import BadRelease, State
+from installer.domain.units import UnitState
+from installer.host.commands import CommandError
 from installer.host.context import Host
+from installer.host.files import unreadable
 from installer.host.links import component_link
 from installer.host.observe import observe_component, reported_status
 from installer.host.systemd import ServiceError
 from installer.phases.outcome import Outcome
 from installer.phases.rendering import edited_files
-from installer.steps.perform import component_says
+from installer.steps.perform import ask_component
+
+UNREADABLE: Final = "<unreadable>"
+Fact = TypeVar("Fact")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,97 +49,135 @@ class ComponentStatus:
         """Wanted, linked and running are one release, and it is healthy."""
         return self.wanted == self.linked == self.running and self.healthy == "yes"
 
+    @property
+    def inactive(self) -> bool:
+        """Proven: nothing wanted, nothing linked, nothing running."""
+        return self.wanted == self.linked == self.running == "none"
+
 
 def status(host: Host, components: tuple[str, ...]) -> Outcome:
-    """Everything known; unreadable facts are told as such."""
-    problems: list[str] = []
-    state = _state(host, problems)
-    open_operation = _open(host, problems)
-    rows = [_component(host, name, state) for name in components]
-    sealed, unsealed = _releases(host, problems)
+    """Everything known; unreadable facts are told as such, and never as "none" (X1).
+
+    Exit code: 9 `recover` is due (an operation is open, or journal or state are broken); 4 another fact
+    cannot be read; 3 a component is not as wanted; else 0.
+    """
+    look = _Look(host)
+    state = look.at(host.state.read)
+    journal = look.at(host.journal.read)
+    rows = [_component(look, name, state) for name in components]
+    releases = look.at(lambda: (host.releases.sealed(), host.releases.unsealed()))
+    open_operation = _open(journal)
     lines = [line for row in rows for line in _lines(row)]
-    lines.append(f"releases: {', '.join(sealed) or 'none'}")
-    if unsealed:
-        lines.append(f"unfinished: {', '.join(unsealed)} (the next install removes them)")
-    lines += [f"bad: {b.component} {b.release} since {b.at}: {b.reason}" for b in state.bad]
+    lines += _release_lines(releases)
+    lines += [f"bad: {b.component} {b.release} since {b.at}: {b.reason}" for b in state.bad] if state else []
     if open_operation:
         lines.append(f"UNFINISHED {open_operation}: run `pharos-installer recover`")
-    lines += [f"unreadable: {problem}" for problem in problems]
+    lines += [f"unreadable: {fault}" for fault in look.faults]
     fields: dict[str, object] = {
         "components": {row.name: _fields(row) for row in rows},
-        "releases": list(sealed),
-        "unfinishedReleases": list(unsealed),
+        "releases": None if releases is None else list(releases[0]),
+        "unfinishedReleases": None if releases is None else list(releases[1]),
         "openOperation": open_operation,
-        "bad": [
-            {"component": b.component, "release": b.release, "at": b.at, "reason": b.reason}
-            for b in state.bad
-        ],
-        "problems": problems,
+        "bad": None if state is None else [_bad(entry) for entry in state.bad],
+        "problems": [str(fault) for fault in look.faults],
     }
-    return Outcome(text="\n".join(lines), fields=fields)
+    code = _exit_code(rows, look.faults, unfinished=open_operation is not None)
+    return Outcome(text="\n".join(lines), fields=fields, exit_code=code)
 
 
-def _state(host: Host, problems: list[str]) -> State:
-    try:
-        return host.state.read()
-    except Refusal as refusal:
-        problems.append(str(refusal))
-        return State()
+class _Look:
+    """Reads facts and keeps what could not be read."""
 
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.faults: list[Refusal] = []
 
-def _open(host: Host, problems: list[str]) -> str | None:
-    try:
-        journal = host.journal.read()
-    except Refusal as refusal:
-        problems.append(str(refusal))
+    def at(self, read: Callable[[], Fact]) -> Fact | None:
+        """What ``read`` answers; None, and a fault kept, when it could not be had."""
+        try:
+            return read()
+        except Refusal as refusal:
+            self.faults.append(refusal)
+        except OSError as error:
+            self.faults.append(unreadable(Path(str(error.filename)), error))
+        except (ServiceError, CommandError) as error:
+            self.faults.append(
+                Refusal(
+                    "unreadable",
+                    found=str(error),
+                    wanted="an answer",
+                    remedy="Run status as root; see the journal of systemd.",
+                    exit_code=VERIFICATION_FAILED,
+                )
+            )
         return None
+
+    def words(self, read: Callable[[], str]) -> str:
+        """The fact as text; "<unreadable>", and a fault kept, when it could not be had."""
+        fact = self.at(read)
+        return UNREADABLE if fact is None else fact
+
+
+def _exit_code(rows: Sequence[ComponentStatus], faults: Sequence[Refusal], *, unfinished: bool) -> int:
+    if unfinished or any(fault.exit_code == UNFINISHED_JOURNAL for fault in faults):
+        return UNFINISHED_JOURNAL
+    if faults:
+        return VERIFICATION_FAILED
+    return DONE if all(row.agrees or row.inactive for row in rows) else PREFLIGHT_REFUSED
+
+
+def _open(journal: Journal | None) -> str | None:
     if journal is None or journal.closed or journal.operation is None:
         return None
     return f"{journal.operation.phase} {journal.operation.id}"
 
 
-def _releases(host: Host, problems: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    try:
-        return host.releases.sealed(), host.releases.unsealed()
-    except (Refusal, OSError) as error:
-        problems.append(str(error))
-        return (), ()
-
-
-def _component(host: Host, name: str, state: State) -> ComponentStatus:
-    record = state.components.get(name)
-    linked = _link(host, name, "current")
+def _component(look: _Look, name: str, state: State | None) -> ComponentStatus:
+    host = look.host
+    linked = look.words(lambda: _link(host, name, "current"))
     unit = _unit_name(host, name, linked)
-    words, drop_ins, active = _unit(host, unit)
-    reported = reported_status(host, name) if active else "<not running>"
-    running = f"<{reported.strip('<>')}>" if isinstance(reported, str) else reported.release
+    seen = look.at(lambda: host.services.show(unit))
+    reported = reported_status(host, name) if seen is not None and seen.runs else "not running"
+    running = f"<{reported}>" if isinstance(reported, str) else reported.release
+    if seen is None:
+        running, healthy = UNREADABLE, UNREADABLE
+    elif not seen.runs:
+        running, healthy = "none", "no"
+    else:
+        healthy = look.words(lambda: _healthy(host, name, linked))
     return ComponentStatus(
         name=name,
-        wanted=record.release if record is not None else "none",
+        wanted=_wanted(state, name),
         linked=linked,
-        previous=_link(host, name, "previous"),
-        running=running if active else "none",
-        unit=words,
-        healthy=_healthy(host, name, linked) if active else "no",
-        drop_ins=drop_ins,
-        edited=_edited(host, name, unit, state),
+        previous=look.words(lambda: _link(host, name, "previous")),
+        running=running,
+        unit=UNREADABLE if seen is None else _unit_words(seen),
+        healthy=healthy,
+        drop_ins=() if seen is None else seen.drop_ins,
+        edited=() if state is None or seen is None else _edited(look, name, unit, state),
     )
 
 
-def _edited(host: Host, name: str, unit: str, state: State) -> tuple[str, ...]:
-    try:
-        seen = observe_component(host, name=name, unit=unit, state=state)
-        return edited_files(host, None, name, seen, unit)
-    except (Refusal, OSError) as error:
-        return (f"<{error}>",)
+def _wanted(state: State | None, name: str) -> str:
+    if state is None:
+        return UNREADABLE
+    record = state.components.get(name)
+    return record.release if record is not None else "none"
 
 
-def _link(host: Host, name: str, which: str) -> str:
+def _edited(look: _Look, name: str, unit: str, state: State) -> tuple[str, ...]:
     try:
-        target = component_link(host.paths, name, "current" if which == "current" else "previous")
-        return linked_release(target, name) or "none"
+        component = observe_component(look.host, name=name, unit=unit, state=state)
     except Refusal as refusal:
-        return f"<{refusal.found}>"
+        if refusal.code == "unit_masked":
+            return (f"<{refusal.found}>",)
+        look.faults.append(refusal)
+        return (UNREADABLE,)
+    return look.at(lambda: edited_files(look.host, None, name, component, unit)) or ()
+
+
+def _link(host: Host, name: str, which: LinkName) -> str:
+    return linked_release(component_link(host.paths, name, which), name) or "none"
 
 
 def _unit_name(host: Host, name: str, linked: str) -> str:
@@ -140,22 +188,39 @@ def _unit_name(host: Host, name: str, linked: str) -> str:
         return f"pharos-{name}.service"
 
 
-def _unit(host: Host, unit: str) -> tuple[str, tuple[str, ...], bool]:
-    try:
-        seen = host.services.show(unit)
-    except ServiceError as error:
-        return f"<{error}>", (), False
-    return f"{seen.active} ({seen.sub}), {seen.file_state or 'no unit file'}", seen.drop_ins, seen.runs
+def _unit_words(seen: UnitState) -> str:
+    return f"{seen.active} ({seen.sub}), {seen.file_state or 'no unit file'}"
 
 
 def _healthy(host: Host, name: str, linked: str) -> str:
     """What the component's own ``status`` verb answers, asked as its identity."""
-    problem = component_says(host, name, linked)
+    if linked in {"none", UNREADABLE}:
+        return "no (nothing is known to be linked)"
+    problem = ask_component(host, name, linked)
     return "yes" if problem is None else f"no ({problem})"
 
 
+def _release_lines(releases: tuple[tuple[str, ...], tuple[str, ...]] | None) -> list[str]:
+    if releases is None:
+        return [f"releases: {UNREADABLE}"]
+    sealed, unsealed = releases
+    lines = [f"releases: {', '.join(sealed) or 'none'}"]
+    return lines + (
+        [f"unfinished: {', '.join(unsealed)} (the next install removes them)"] if unsealed else []
+    )
+
+
+def _bad(entry: BadRelease) -> dict[str, str]:
+    return {
+        "component": entry.component,
+        "release": entry.release,
+        "at": entry.at,
+        "reason": entry.reason,
+    }
+
+
 def _lines(row: ComponentStatus) -> list[str]:
-    head = f"{row.name}: {'ok' if row.agrees else 'NOT AS WANTED' if row.wanted != 'none' else 'not active'}"
+    head = f"{row.name}: {'ok' if row.agrees else 'not active' if row.inactive else _doubt(row)}"
     lines = [
         head,
         f"  wanted   {row.wanted}",
@@ -166,6 +231,11 @@ def _lines(row: ComponentStatus) -> list[str]:
     ]
     lines += [f"  edited   {path}" for path in row.edited]
     return lines + [f"  drop-in  {path}" for path in row.drop_ins]
+
+
+def _doubt(row: ComponentStatus) -> str:
+    unread = UNREADABLE in {row.wanted, row.linked, row.running, row.healthy}
+    return "CANNOT TELL" if unread else "NOT AS WANTED"
 
 
 def _fields(row: ComponentStatus) -> dict[str, object]:

@@ -115,15 +115,20 @@ def component_says(host: Host, component: str, release: str) -> str | None:
     does.
     """
     try:
-        described = host.releases.manifest_of(release).component(component)
-        identity = local_identity(host.paths, described.user)
-        if identity is None:
-            return f"there is no user {described.user}"
-        program = host.paths.venv(release, component) / "bin" / described.console_script
-        argv = [str(program), "status", "--json"]
-        done = host.run(argv, timeout=host.limits.probe_seconds, run_as=identity.run_as)
+        return ask_component(host, component, release)
     except (Refusal, CommandError) as error:
         return str(error)
+
+
+def ask_component(host: Host, component: str, release: str) -> str | None:
+    """As ``component_says``, but a component that cannot be asked raises Refusal or CommandError (X1)."""
+    described = host.releases.manifest_of(release).component(component)
+    identity = local_identity(host.paths, described.user)
+    if identity is None:
+        return f"there is no user {described.user}"
+    program = host.paths.venv(release, component) / "bin" / described.console_script
+    argv = [str(program), "status", "--json"]
+    done = host.run(argv, timeout=host.limits.probe_seconds, run_as=identity.run_as)
     return None if done.code == 0 else f"its own status exits {done.code}"
 
 

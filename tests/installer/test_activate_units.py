@@ -60,7 +60,7 @@ def test_row_31_a_prior_that_does_not_start_again_is_exit_8_with_the_commands_le
     assert rig.paths.journal.exists() and rig.link() == active
     blocked = rig.activate(bad)
     assert blocked.code == 9 and "unfinished_journal" in blocked.stderr
-    assert rig.run("status").code == 0
+    assert rig.run("status").code == 9
     rig.fake.behaviours[active] = Behaviour()
     assert rig.run("recover").code == 0
     rig.clock.sleep(1)

@@ -142,7 +142,7 @@ def test_b22_a_broken_journal_blocks_no_other_verb_and_is_quarantined_by_command
     assert rig.activate(rig.release("0.2.0")).code == 9
     assert rig.run("recover").code == 9
     status = rig.run("status")
-    assert status.code == 0 and "journal_corrupt" in status.stdout
+    assert status.code == 9 and "journal_corrupt" in status.stdout
     assert rig.run("recover", "--quarantine-journal").code == 0
     assert (rig.paths.memory / "journal.broken-1").exists()
     assert rig.activate(rig.release("0.3.0")).code == 0
