@@ -1,4 +1,4 @@
-"""`pharos-central`: serve, migrate, check, grants, evidence, explain, dev.
+"""`pharos-central`: serve, work, migrate, check, broker, view, grants, evidence, explain, dev.
 
 Exit codes: 0 done; 1 a fault of ours; 2 usage or settings; 3 refused by a rule; 4 unavailable, try again.
 What a command prints to stdout is its result; everything else goes to stderr. Imports stand inside the
@@ -7,19 +7,20 @@ commands, so that `--version` and `--help` answer at once.
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from central.settings import Process, Settings
+from central.commands.broker import broker
+from central.commands.told import REFUSED, settings_of, told
+from central.commands.view import view
+from central.dev.commands import dev
 
-USAGE, REFUSED, UNAVAILABLE = 2, 3, 4
+if TYPE_CHECKING:
+    from central.settings import Process
+
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -54,18 +55,32 @@ def cli() -> None:
 @click.argument("process", type=click.Choice(["site-api", "member-api", "provisioning-intake"]))
 def serve(process: str) -> None:
     """Run one HTTP process until it is stopped."""
-    with _told():
+    with told():
         if process == "site-api":
             from central.processes import site_api
 
-            sys.exit(site_api.run(_settings("site_api")))
+            sys.exit(site_api.run(settings_of("site_api")))
         if process == "provisioning-intake":
             from central.processes import provisioning_intake
 
-            sys.exit(provisioning_intake.run(_settings("provisioning_intake")))
+            sys.exit(provisioning_intake.run(settings_of("provisioning_intake")))
         from central.processes import member_api
 
-        sys.exit(member_api.run(_settings("member_api")))
+        sys.exit(member_api.run(settings_of("member_api")))
+
+
+@cli.command()
+@click.argument("what", metavar="WHAT", type=click.Choice(["provisioning"]))
+def work(what: str) -> None:  # noqa: ARG001 - the one choice there is
+    """Run one worker until it is stopped: `provisioning` keeps Beto's view.
+
+    It serves /healthz, /readyz and /metrics at PHAROS_PROVISIONING_WORKER_LISTEN. Run as many as you like:
+    queues are shared, and each periodic pass is one worker's at a time.
+    """
+    with told():
+        from central.processes import work_provisioning
+
+        sys.exit(work_provisioning.run(settings_of("provisioning_worker")))
 
 
 @cli.command()
@@ -78,30 +93,34 @@ def serve(process: str) -> None:
 )
 def migrate(phase: str) -> None:
     """Bring the database's schema up to date; PHAROS_DATABASE_URL names the migrator's role."""
-    with _told():
+    with told():
         from central.kernel.migrations import migrate as apply
         from central.processes.schema import CONTEXTS
 
-        settings = _settings("migrate")
+        settings = settings_of("migrate")
         phases = {"pre": ("pre",), "post": ("post",), "both": ("pre", "post")}
         for title in apply(settings.database_direct_url, CONTEXTS, phases=phases[phase]):  # type: ignore[arg-type]
             click.echo(title)
 
 
 @cli.command()
-@click.argument("process", type=click.Choice(["site-api", "member-api", "provisioning-intake", "operator"]))
+@click.argument(
+    "process",
+    type=click.Choice(["site-api", "member-api", "provisioning-intake", "provisioning-worker", "operator"]),
+)
 def check(process: str) -> None:
-    """Say whether a process could start now: settings, database, schema, issuer."""
-    with _told():
+    """Say whether a process could start now: settings, database, schema, broker, issuer."""
+    with told():
         from central.processes.checks import run_checks
 
         names: dict[str, Process] = {
             "site-api": "site_api",
             "member-api": "member_api",
             "provisioning-intake": "provisioning_intake",
+            "provisioning-worker": "provisioning_worker",
             "operator": "operator",
         }
-        settings = _settings(names[process])
+        settings = settings_of(names[process])
         failed = False
         for finding in run_checks(settings):
             failed = failed or not finding.passed
@@ -134,10 +153,10 @@ def grants_issue(
     """Issue a grant. Its token is shown once: central keeps a digest of it only."""
     if (output is None) == (not show):
         raise click.UsageError("name --output FILE for the token, or --show to print it; one of the two")
-    with _told():
+    with told():
         from central.processes.operator import issue_grant
 
-        settings = _settings("operator")
+        settings = settings_of("operator")
         grant, token = issue_grant(settings, site=site, scopes=scopes, expires=expires, output=output)
         click.echo(f"grant {grant.grant_id} for {grant.site}: {', '.join(grant.scopes)}", err=True)
         click.echo(token if show else str(output))
@@ -147,14 +166,14 @@ def grants_issue(
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def grants_list(as_json: bool) -> None:
     """List every grant with its state and last use; no secret."""
-    with _told():
+    with told():
         import json
 
         from central.kernel.times import utc_now
         from central.processes.operator import grant_document, list_grants
 
         now = utc_now()
-        found = [grant_document(grant, now) for grant in list_grants(_settings("operator"))]
+        found = [grant_document(grant, now) for grant in list_grants(settings_of("operator"))]
         if as_json:
             click.echo(json.dumps({"schema": 1, "grants": found}))
             return
@@ -170,12 +189,12 @@ def grants_list(as_json: bool) -> None:
 @click.argument("grant_id", type=click.UUID)
 def grants_revoke(grant_id: object) -> None:
     """Revoke a grant: its token is refused from the next request on."""
-    with _told():
+    with told():
         from uuid import UUID
 
         from central.processes.operator import revoke_grant
 
-        grant = revoke_grant(_settings("operator"), UUID(str(grant_id)))
+        grant = revoke_grant(settings_of("operator"), UUID(str(grant_id)))
         click.echo(f"revoked {grant.grant_id} of {grant.site}")
 
 
@@ -188,14 +207,14 @@ def feeds() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def feeds_list(as_json: bool) -> None:
     """List each Site's feed with its last sequence."""
-    with _told():
+    with told():
         import json
 
         from central.processes.operator import list_feeds
 
         found = [
             {"site": feed.site, "feed": str(feed.feed), "head": feed.head}
-            for feed in list_feeds(_settings("operator"))
+            for feed in list_feeds(settings_of("operator"))
         ]
         if as_json:
             click.echo(json.dumps({"schema": 1, "feeds": found}))
@@ -211,10 +230,10 @@ def feeds_renew(site: str) -> None:
 
     The Site's agent then removes no key until its administrator accepts the feed.
     """
-    with _told():
+    with told():
         from central.processes.operator import renew_feed
 
-        feed = renew_feed(_settings("operator"), site)
+        feed = renew_feed(settings_of("operator"), site)
         click.echo(f"{feed.site} has feed {feed.feed} at {feed.head}")
 
 
@@ -246,7 +265,7 @@ def evidence_issue(
     laboratory: bool,
 ) -> None:
     """Issue and sign one piece of evidence."""
-    with _told():
+    with told():
         from central.processes.evidence import issue
 
         signature = issue(
@@ -275,48 +294,18 @@ def explain() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 def explain_key(key_id: object, as_json: bool) -> None:
     """Explain a member's key: wish, change, Site, result."""
-    with _told():
+    with told():
         from uuid import UUID
 
         from central.processes.explain import explain_key as explanation
         from central.processes.explain import render
 
-        links = explanation(_settings("operator"), UUID(str(key_id)))
+        links = explanation(settings_of("operator"), UUID(str(key_id)))
         click.echo(render(links, as_json=as_json))
 
 
-def _settings(process: Process) -> Settings:
-    from central.settings import load_settings
-
-    return load_settings(os.environ, process)
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Turns what a command refuses into its line on stderr and its exit code."""
-    from central.kernel.errors import Unavailable
-    from central.kernel.migrations import MigrationRefused
-    from central.processes.refusals import OperatorRefused, refusal_of
-    from central.settings import SettingsRefused
-
-    try:
-        yield
-    except SettingsRefused as error:
-        for fault in error.faults:
-            click.echo(f"settings: {fault}", err=True)
-        sys.exit(USAGE)
-    except Unavailable as error:
-        click.echo(f"unavailable ({error.code}): {error.detail}", err=True)
-        sys.exit(UNAVAILABLE)
-    except (MigrationRefused, *OperatorRefused) as error:
-        code, text = refusal_of(error)
-        click.echo(f"refused ({code}): {text}", err=True)
-        sys.exit(REFUSED)
-
-
-from central.dev.commands import dev  # noqa: E402 - a light module: it imports click alone
-
-cli.add_command(dev)
+for group in (dev, broker, view):
+    cli.add_command(group)
 
 if __name__ == "__main__":
     main()

@@ -1,5 +1,4 @@
-"""The one settings table of central (X6): ``SETTINGS`` is data; ``load_settings`` reads and checks it
-whole.
+"""The settings of central (X6): ``load_settings`` reads the table (``setting_table``) and checks it whole.
 
 1. Every fault is found before any connection opens and all are told at once, by name, never by value (X5).
 2. An unknown ``PHAROS_`` or ``RESOURCE_PROVISIONING_`` name is a fault, except the service-link forms that
@@ -12,27 +11,15 @@ whole.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from central.kernel.private_files import PrivateFileRefused, read_private_file
-from central.setting_values import (
-    Listen,
-    one_of,
-    parse_addresses,
-    parse_database_url,
-    parse_file,
-    parse_https_url,
-    parse_intake_keys,
-    parse_listen,
-    parse_private_file,
-    parse_sites,
-    parse_text,
-    whole_number,
-)
+from central.setting_table import EACH_SITE, OWNERS, SETTINGS, Process, Setting
+from central.setting_values import Listen, parse_sites
 
 __all__ = [
     "SETTINGS",
@@ -47,17 +34,11 @@ __all__ = [
     "load_settings",
 ]
 
-Process = Literal["site_api", "member_api", "provisioning_intake", "operator", "migrate"]
 Environment = Literal["production", "development"]
 
-_EVERY: frozenset[Process] = frozenset(
-    {"site_api", "member_api", "provisioning_intake", "operator", "migrate"}
-)
-_INTAKE: frozenset[Process] = frozenset({"provisioning_intake"})
-_SERVERS: frozenset[Process] = frozenset({"site_api", "member_api", "provisioning_intake"})
+_BROKER = "RESOURCE_PROVISIONING_VIEWS_BROKER_URL"
 _OURS = ("PHAROS_", "RESOURCE_PROVISIONING_")
 _SERVICE_LINK = re.compile(r".*_SERVICE_HOST|.*_PORT(_.*)?")
-_EACH_SITE = "<SITE>"
 
 
 class SettingsRefused(Exception):
@@ -86,130 +67,6 @@ class Oidc:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One variable. ``default`` None: no default; ``required``: a process of ``processes`` cannot start
-    without it. ``<SITE>`` in a name: one variable a Site of PHAROS_SITES, in capitals, ``_`` for ``-``.
-    """
-
-    name: str
-    kind: str
-    meaning: str
-    parse: Callable[[str], object]
-    processes: frozenset[Process]
-    default: str | None = None
-    required: bool = False
-    secret: bool = False
-    group: str | None = None
-
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "PHAROS_ENVIRONMENT", "production | development",
-        "`development` alone allows stand-ins (X8).",
-        one_of("production", "development"), _EVERY, "production",
-    ),
-    Setting(
-        "PHAROS_LOG_LEVEL", "debug | info | warning | error", "The least level that is logged.",
-        one_of("debug", "info", "warning", "error"), _EVERY, "info",
-    ),
-    Setting(
-        "PHAROS_DATABASE_URL", "PostgreSQL URL",
-        "The process's own role; may lead through a transaction pooler. `migrate` wants the migrator's role.",
-        parse_database_url, _EVERY - _INTAKE, required=True, secret=True,
-    ),
-    Setting(
-        "PHAROS_DATABASE_DIRECT_URL", "PostgreSQL URL",
-        "PostgreSQL itself, for LISTEN and migrations (O4). Not set: PHAROS_DATABASE_URL.",
-        parse_database_url, _EVERY - _INTAKE, secret=True,
-    ),
-    Setting(
-        "PHAROS_DATABASE_PREPARED_STATEMENTS", "on | off",
-        "`off` behind a pooler that does not carry prepared statements (PgBouncer before 1.21; F05).",
-        one_of("on", "off"), _SERVERS, "on",
-    ),
-    Setting(
-        "PHAROS_SITE_API_LISTEN", "ADDRESS:PORT", "Where the Site API listens.",
-        parse_listen, frozenset({"site_api"}), "127.0.0.1:8443",
-    ),
-    Setting(
-        "PHAROS_MEMBER_API_LISTEN", "ADDRESS:PORT", "Where the member API listens.",
-        parse_listen, frozenset({"member_api"}), "127.0.0.1:8444",
-    ),
-    Setting(
-        "PHAROS_TLS_CERTIFICATE", "file",
-        "PEM certificate with its chain. Not set: plain HTTP behind a TLS proxy.",
-        parse_file, _SERVERS, group="TLS",
-    ),
-    Setting(
-        "PHAROS_TLS_KEY_FILE", "private file", "PEM key of the certificate, not readable by others.",
-        parse_private_file, _SERVERS, group="TLS",
-    ),
-    Setting(
-        "PHAROS_TRUSTED_PROXIES", "addresses, comma-separated",
-        "Proxies whose X-Forwarded-For names the peer in the log; nobody else's is believed (G06).",
-        parse_addresses, _SERVERS,
-    ),
-    Setting(
-        "PHAROS_OIDC_ISSUER", "https URL", "The members' issuer, exactly as its tokens name it.",
-        parse_https_url, frozenset({"member_api"}), required=True, group="OIDC",
-    ),
-    Setting(
-        "PHAROS_OIDC_AUDIENCE", "text", "The audience a member's token must name.",
-        parse_text, frozenset({"member_api"}), required=True, group="OIDC",
-    ),
-    Setting(
-        "PHAROS_OIDC_CA_FILE", "file", "PEM bundle to trust for the issuer. Not set: the system's store.",
-        parse_file, frozenset({"member_api"}),
-    ),
-    Setting(
-        "PHAROS_SITES", "names, comma-separated", "The Sites by environment name (`slurm`), not by Site id.",
-        parse_sites, _SERVERS, required=True,
-    ),
-    Setting(
-        "PHAROS_KUBERNETES_SITES", "names, comma-separated",
-        "Those of PHAROS_SITES that are Kubernetes and name accounts `member-<Party>`; any other gives them "
-        "POSIX login names (P22).",
-        parse_sites, _INTAKE,
-    ),
-    Setting(
-        "PHAROS_SITE_API_POLLERS", "1 … 64",
-        "Long polls a Site may park at once; the Site API has Sites × pollers + 16 threads (X13).",
-        whole_number(1, 64), frozenset({"site_api"}), "4",
-    ),
-    Setting(
-        "PHAROS_PROVISIONING_INTAKE_LISTEN", "ADDRESS:PORT", "Where the Site intake listens.",
-        parse_listen, _INTAKE, "127.0.0.1:8445",
-    ),
-    Setting(
-        "RESOURCE_PROVISIONING_DATABASE_URL", "PostgreSQL URL",
-        "The owner role pharos_resource_provisioning; may lead through a transaction pooler (P37).",
-        parse_database_url, _INTAKE, required=True, secret=True,
-    ),
-    Setting(
-        "RESOURCE_PROVISIONING_WALDUR_INSTANCE", "text",
-        "The Waldur installation, named exactly as Beto's events name it; an intake key needs it (P11).",
-        parse_text, _INTAKE,
-    ),
-    Setting(
-        "RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS", "1 … 86400",
-        "From this age on, what a Site confirmed of its accounts is stale; the same in every process (P25).",
-        whole_number(1, 86400), _SERVERS, "900",
-    ),
-    Setting(
-        "RESOURCE_PROVISIONING_<SITE>_INTAKE_KEY", "one key, or two with a comma",
-        "What a Site's agent reports with, one variable a Site of PHAROS_SITES, in capitals, `_` for `-`. "
-        "Two keys while it is changed. Not set: nothing is mounted for the Site (P11).",
-        parse_intake_keys, _INTAKE, secret=True,
-    ),
-    Setting(
-        "PHAROS_DEVELOPMENT_ACCOUNTS", "file",
-        "Stand-in for the members' accounts; development only, refused in production (X8).",
-        parse_file, frozenset({"member_api"}),
-    ),
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
 class Settings:
     """Validated settings of one process; what the process does not read is None or empty."""
 
@@ -218,6 +75,9 @@ class Settings:
     log_level: str
     database_url: str = field(repr=False)
     database_direct_url: str = field(repr=False)
+    provisioning_url: str | None = field(repr=False)
+    broker_url: str | None = field(repr=False)
+    broker_direct_url: str | None = field(repr=False)
     prepared_statements: bool
     listen: Listen | None
     tls: Tls | None
@@ -254,8 +114,10 @@ def load_settings(environment: Mapping[str, str], process: Process) -> Settings:
     keys = {site: values[name] for site in values["PHAROS_SITES"] or () if values[name := _intake_key(site)]}
     if not set(values["PHAROS_KUBERNETES_SITES"] or ()) <= set(values["PHAROS_SITES"] or ()):
         faults.append("PHAROS_KUBERNETES_SITES: names a Site that PHAROS_SITES does not")
-    if process in _INTAKE:
-        faults += _intake_faults(keys, values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"])
+    if process == "provisioning_intake":
+        faults += _intake_faults(keys, values)
+    if process == "member_api":
+        faults += _account_faults(values)
     if faults:
         raise SettingsRefused(faults)
     return _assemble(values, process, keys, ignored)
@@ -274,19 +136,32 @@ def _each_site(environment: Mapping[str, str]) -> Mapping[str, tuple[Setting, ..
     return {
         row.name: tuple(replace(row, name=_intake_key(site)) for site in sites)
         for row in SETTINGS
-        if _EACH_SITE in row.name
+        if EACH_SITE in row.name
     }
 
 
-def _intake_faults(keys: Mapping[str, tuple[str, ...]], instance: str | None) -> list[str]:
+def _intake_faults(keys: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]) -> list[str]:
     faults = []
-    if keys and instance is None:
+    if keys and values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"] is None:
         faults.append("RESOURCE_PROVISIONING_WALDUR_INSTANCE: missing, and an intake key needs it (P11)")
+    if keys and values[_BROKER] is None:
+        faults.append(f"{_BROKER} (or {_BROKER}_FILE): missing, and an intake key needs it (P20)")
     held = [key for site in keys.values() for key in site]
     if len(set(held)) != len(held):
         names = ", ".join(_intake_key(site) for site in keys)
         faults.append(f"{names}: two Sites share a key; each needs its own, for the key names the Site")
     return faults
+
+
+def _account_faults(values: Mapping[str, Any]) -> list[str]:
+    """Whose account a key goes to comes from provisioning and Beto, or from the stand-in: whole, and one."""
+    pair = ("RESOURCE_PROVISIONING_DATABASE_URL", _BROKER)
+    missing = [name for name in pair if values[name] is None]
+    if len(missing) == 1:
+        return [f"{missing[0]}: missing; account evidence needs {' and '.join(pair)} (P30)"]
+    if not missing and values["PHAROS_DEVELOPMENT_ACCOUNTS"] is not None:
+        return [f"PHAROS_DEVELOPMENT_ACCOUNTS: a stand-in for what {pair[0]} names; set one of the two (X8)"]
+    return []
 
 
 def _names(setting: Setting) -> tuple[str, ...]:
@@ -305,7 +180,7 @@ def _value(setting: Setting, environment: Mapping[str, str], process: Process) -
     if text is None:
         text = setting.default
     if text is None:
-        if setting.required and process in setting.processes:
+        if setting.required and process in setting.processes - setting.spared:
             twin = f" (or {setting.name}_FILE)" if setting.secret else ""
             raise ValueError(f"missing{twin}: {setting.meaning}")
         return None
@@ -339,13 +214,17 @@ def _assemble(
 ) -> Settings:
     certificate, issuer = values["PHAROS_TLS_CERTIFICATE"], values["PHAROS_OIDC_ISSUER"]
     listen = f"PHAROS_{process.upper()}_LISTEN"
-    url = f"{'RESOURCE_PROVISIONING' if process in _INTAKE else 'PHAROS'}_DATABASE_URL"
+    url = f"{'RESOURCE_PROVISIONING' if process in OWNERS else 'PHAROS'}_DATABASE_URL"
+    broker = values[_BROKER]
     return Settings(
         process=process,
         environment=cast(Environment, values["PHAROS_ENVIRONMENT"]),
         log_level=values["PHAROS_LOG_LEVEL"],
         database_url=values[url],
         database_direct_url=values["PHAROS_DATABASE_DIRECT_URL"] or values[url],
+        provisioning_url=values["RESOURCE_PROVISIONING_DATABASE_URL"],
+        broker_url=broker,
+        broker_direct_url=values["RESOURCE_PROVISIONING_VIEWS_BROKER_DIRECT_URL"] or broker,
         prepared_statements=values["PHAROS_DATABASE_PREPARED_STATEMENTS"] == "on",
         listen=values.get(listen),
         tls=Tls(certificate, values["PHAROS_TLS_KEY_FILE"]) if certificate else None,

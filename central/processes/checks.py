@@ -8,6 +8,9 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
 from central.kernel.migrations import MigrationRefused, require_schema
 from central.kernel.times import utc_now
+from central.processes.broker_link import require_broker
+from central.processes.provisioning_worker import require_beto, require_questions
+from central.processes.refusals import StartRefused
 from central.processes.schema import CONTEXTS
 from central.settings import Settings
 
@@ -30,6 +33,13 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     with Database(options) as database:
         yield _asked("database", database.check_ready, "answers and takes writes")
         yield _asked("schema", lambda: require_schema(database, CONTEXTS), "is what this code knows")
+    if settings.broker_url is not None:
+        require = require_questions if settings.process == "member_api" else require_beto
+        yield _asked(
+            "broker",
+            lambda: require_broker(settings, "check", require),
+            "knows this process, and Beto's queues",
+        )
     if settings.oidc is not None:
         oidc = settings.oidc
         documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
@@ -44,6 +54,6 @@ def _asked(name: str, ask: Callable[[], object], passed: str) -> Finding:
         ask()
     except Unavailable as error:
         return Finding(name, False, error.detail)
-    except MigrationRefused as error:
+    except (MigrationRefused, StartRefused) as error:
         return Finding(name, False, str(error))
     return Finding(name, True, passed)

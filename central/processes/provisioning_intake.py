@@ -6,20 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from flask import Flask
+from flask import Flask, request
 
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
-from central.kernel.http import HttpLimits, create_app
+from central.kernel.http import HttpLimits, bearer_token, create_app
 from central.kernel.migrations import require_schema
 from central.kernel.observability import Metrics, configure_logging, event
 from central.kernel.serving import Service, serve
 from central.kernel.times import Clock, utc_now
-from central.processes.options import database_options, serving_options
+from central.kernel.wire_schema import check_schema
+from central.processes.broker_link import BrokerLink, open_broker, require_broker
+from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.provisioning_worker import BetoView, require_beto
 from central.processes.schema import CONTEXTS
 from central.projects.adapters.postgres_reads import PostgresReads
+from central.projects.application.find_member import FindMember
+from central.projects.application.list_members import ListMembers
 from central.projects.application.resolve_projects import ResolveProjects
+from central.projects.domain.ids import Site as ViewSite
 from central.projects.domain.view import ViewLimits
+from central.projects.entrypoints.member_routes import MemberRoutes
 from central.provisioning.adapters.postgres_accounts import PostgresAccounts
 from central.provisioning.adapters.postgres_allocations import PostgresAllocations
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
@@ -49,12 +56,23 @@ _LOG = logging.getLogger("central.provisioning")
 
 
 @dataclass(frozen=True, slots=True)
+class MemberQueries:
+    """What the routes of members answer from (P19)."""
+
+    find: FindMember
+    list: ListMembers
+
+
+@dataclass(frozen=True, slots=True)
 class Intake:
-    """Who may report and what their reports are held against. `kubernetes` Sites name accounts so (P22)."""
+    """Who may report, what their reports are held against, and what Sites may ask. `kubernetes` Sites name
+    accounts so (P22).
+    """
 
     keys: Mapping[Site, Sequence[str]]
     instance: WaldurInstance
     bindings: ProjectBindings
+    members: MemberQueries | None = None
     trusted_proxies: tuple[str, ...] = ()
     kubernetes: tuple[Site, ...] = ()
     clock: Clock = utc_now
@@ -99,7 +117,18 @@ def build_app(database: Database, intake: Intake) -> Flask:
     )
     for blueprint in (*routes.blueprints(), *account_routes.blueprints()):
         app.register_blueprint(blueprint)
+    if intake.members is not None:
+        for blueprint in _member_routes(intake.members, intake, keys).blueprints(map(ViewSite, keys.sites)):
+            app.register_blueprint(blueprint)
     return app
+
+
+def _member_routes(members: MemberQueries, intake: Intake, keys: IntakeKeys) -> MemberRoutes:
+    def admit(site: ViewSite) -> None:
+        keys.check(Site(site), bearer_token())
+        check_schema(request.headers.get("Pharos-Schema"))
+
+    return MemberRoutes(members.find, members.list, intake.instance, admit, intake.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +138,50 @@ class ProvisioningIntake:
     settings: Settings
 
     def __call__(self) -> Service:
-        """Opens the pool of this worker."""
+        """Opens the pool of this worker and, where a Site has a key, the broker."""
         database = Database(database_options(self.settings, NAME, CONNECTIONS))
         database.open()
+        link = open_broker(self.settings, NAME, THREADS) if self.settings.intake_keys else None
         intake = Intake(
             keys={Site(site): keys for site, keys in self.settings.intake_keys.items()},
             instance=WaldurInstance(self.settings.waldur_instance or ""),
             bindings=ResolveProjects(PostgresReads(database, ViewLimits()), utc_now),
+            members=_members(database, link) if link else None,
             trusted_proxies=self.settings.trusted_proxies,
             kubernetes=tuple(map(Site, self.settings.kubernetes_sites)),
         )
         app = build_app(database, intake)
         collect_seldom()
-        return Service(app=app, stopping=_nothing_parked, close=database.close)
+
+        def close() -> None:
+            if link is not None:
+                link.close()
+            database.close()
+
+        return Service(app=app, stopping=link.stop if link else _nothing_parked, close=close)
+
+
+def _members(database: Database, link: BrokerLink) -> MemberQueries:
+    view, sites = BetoView(database, link.broker), PostgresSavedAllocations(database)
+    return MemberQueries(view.find_member(sites), view.list_members(sites))
 
 
 def run(settings: Settings) -> int:
-    """Checks the schema, then serves until stopped; the exit code."""
+    """Checks schema and broker, then serves until stopped; the exit code. Raises `StartRefused` (P20)."""
     configure_logging(NAME, level=settings.log_level)
+    name_ignored(settings)
     if not settings.intake_keys:
         event(_LOG, "no_intake_keys", level=logging.WARNING, sites=list(settings.sites))
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
+    if settings.intake_keys:
+        require_broker(settings, NAME, require_beto)
     options = replace(serving_options(settings, THREADS), workers=WORKERS)
     return serve(ProvisioningIntake(settings), options)
 
 
 def _nothing_parked() -> None:
-    """No call of this process waits."""
+    """No call of a process without a Site waits."""
 
 
 def _unresolved(error: Unavailable) -> None:

@@ -2,22 +2,26 @@
 
 Roles: the view's database is this context's own (`pharos_resource_provisioning`); the broker is reached as
 `pharos_resource_provisioning_views`, which Beto enrols for the view's queues and for its questions (X12).
-Several replicas may run: queues are shared, and only one load or repair of a scope is at work at a time.
+Several replicas may run: queues are shared, and each periodic pass is one replica's at a time (O3).
 """
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from central.kernel.broker import Act, Broker, Consumer, QueueSpec
-from central.kernel.broker_postgres import PostgresBroker
+from central.kernel.broker_administration import Administration, Enrolment
 from central.kernel.database import Database
 from central.kernel.errors import Unavailable
+from central.kernel.leases import Leases
 from central.kernel.observability import event
 from central.kernel.times import Clock, utc_now
 from central.processes.refusals import StartRefused
@@ -31,26 +35,26 @@ from central.projects.application.ports import ProjectSites
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import MemberRoster, ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
-from central.projects.application.synchronise import Pass, Synchronise, Synchronised
+from central.projects.application.synchronise import Pass, Synchronise
 from central.projects.domain.ids import Scope
-from central.projects.domain.view import ViewLimits
+from central.projects.domain.view import ScopeView, ViewLimits
 from central.projects.entrypoints.events import QUEUES, ViewConsumer
 
 VIEWS_IDENTITY: Final = "pharos_resource_provisioning_views"
+READER_IDENTITY: Final = "pharos_resource_provisioning_reader"
 QUESTION_SECONDS: Final = 10.0
 _LOG: Final = logging.getLogger("central.projects")
 
 
-def administer(broker: PostgresBroker, identity: str = VIEWS_IDENTITY) -> None:
-    """Declares the view's queues and Beto's, and enrols `identity`; run again, it changes nothing.
-
-    The broker's administration: by the migrator's role, never by a process (X12).
-    """
-    for queue in (*QUEUES, QueueSpec(QUEUE, ())):
-        broker.declare(queue)
-    for queue in QUEUES:
-        broker.enrol(identity, "consume", queue.name)
-    broker.enrol(identity, "ask", QUEUE)
+ADMINISTRATION: Final = Administration(
+    queues=(*QUEUES, QueueSpec(QUEUE, ())),
+    enrolments=(
+        *(Enrolment(VIEWS_IDENTITY, "consume", queue.name) for queue in QUEUES),
+        Enrolment(VIEWS_IDENTITY, "ask", QUEUE),
+        Enrolment(READER_IDENTITY, "ask", QUEUE),
+    ),
+)
+"""What Beto's view needs of the broker."""
 
 
 def require_beto(broker: Broker) -> None:
@@ -58,15 +62,25 @@ def require_beto(broker: Broker) -> None:
 
     Called by the worker and by every Site intake. `Unavailable` if the broker cannot be reached.
     """
-    faults = []
     wanted: list[tuple[Act, str]] = [("consume", queue.name) for queue in QUEUES]
-    for act, queue in [*wanted, ("ask", QUEUE)]:
+    _require(broker, [*wanted, ("ask", QUEUE)], VIEWS_IDENTITY)
+
+
+def require_questions(broker: Broker) -> None:
+    """Refuses a start of who only asks Beto, and may not (P30). `Unavailable` as in `require_beto`."""
+    _require(broker, [("ask", QUEUE)], READER_IDENTITY)
+
+
+def _require(broker: Broker, wanted: Sequence[tuple[Act, str]], identity: str) -> None:
+    faults = []
+    for act, queue in wanted:
         if not broker.allowed(act, queue):
             faults.append(f"this identity is not enrolled to {act} at {queue}")
         elif not broker.exists(queue):
             faults.append(f"the broker has no queue {queue}")
     if faults:
-        raise StartRefused("; ".join([*faults, f"have the broker's administration enrol {VIEWS_IDENTITY}"]))
+        remedy = f"run `pharos-central broker administer` and connect as {identity}"
+        raise StartRefused("; ".join([*faults, remedy]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +126,14 @@ class BetoView:
         """One pass over a scope."""
         return Synchronise(PostgresView(self.database), self._questions(), self.limits, self.clock, pause)
 
+    def accept_restored(self, scope: Scope) -> None:
+        """An operator says that Beto was restored from a copy: the scope is repaired from it."""
+        PostgresView(self.database).accept_restored(scope)
+
+    def state(self, scope: Scope) -> ScopeView:
+        """The scope as it stands."""
+        return PostgresView(self.database).state(scope)
+
     def forget_receipts(self) -> int:
         """Forgets receipts no message can still need."""
         return PostgresView(self.database).forget_receipts(self.clock() - self.limits.receipts_kept)
@@ -139,14 +161,24 @@ class WorkerMetrics:
         self.current = Gauge(
             "pharos_view_current", "1 while the scope answers.", ["scope"], registry=registry
         )
+        self.missed = Gauge(
+            "pharos_pass_missed",
+            "Intervals in which no replica began the pass, ever (O3).",
+            ["name"],
+            registry=registry,
+        )
 
 
 class ViewWorker:
-    """Keeps the view until it is stopped: a thread a queue and one for the synchroniser."""
+    """Keeps the view until it is stopped: a thread a queue and one for the periodic passes.
+
+    A pass over a scope, and the forgetting of receipts, each hold a lease: replicas share them (O3).
+    """
 
     def __init__(self, view: BetoView, metrics: WorkerMetrics) -> None:
         self._view = view
         self._metrics = metrics
+        self._leases = Leases(view.database)
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(
@@ -162,45 +194,68 @@ class ViewWorker:
         for thread in self._threads:
             thread.start()
 
-    def stop(self) -> None:
-        """Ends after the messages and the pass at hand."""
+    def signal(self) -> None:
+        """Asks it to end; returns at once."""
         self._stop.set()
+
+    def stop(self, seconds: float = 30.0) -> None:
+        """Ends after the messages and the pass at hand, or when the time is over: leases do the rest."""
+        self._stop.set()
+        deadline = time.monotonic() + seconds
         for thread in self._threads:
             if thread.is_alive():
-                thread.join(timeout=30)
+                thread.join(timeout=max(0.0, deadline - time.monotonic()))
 
     def _synchronise(self) -> None:
         def pause(seconds: float) -> None:
             self._stop.wait(seconds)
 
         synchronise = self._view.synchronise(pause)
+        passes: list[tuple[str, Callable[[], object]]] = [
+            (f"view.{scope.value}", partial(self._pass, synchronise, scope)) for scope in Scope
+        ]
+        passes.append(("view.receipts", self._view.forget_receipts))
         while not self._stop.is_set():
-            for scope in Scope:
-                self._pass(synchronise, scope)
-            self._forget()
+            for name, work in passes:
+                self._leased(name, work)
+            self._show()
             self._stop.wait(self._view.limits.compare_every.total_seconds())
 
-    def _forget(self) -> None:
+    def _leased(self, name: str, work: Callable[[], object]) -> None:
+        """Does a pass that is due and nobody else's now; what it meets is told and tried again when due."""
         try:
-            self._view.forget_receipts()
+            limits = self._view.limits
+            hold = timedelta(seconds=limits.pass_seconds)
+            lease = self._leases.take(name, every=limits.compare_every, hold=hold)
+            if lease is None or self._stop.is_set():
+                return
+            self._metrics.missed.labels(name).set(lease.missed)
+            try:
+                work()
+            finally:
+                self._leases.give_back(lease)
         except Unavailable as error:
-            event(_LOG, "receipts_kept", level=logging.WARNING, code=error.code)
+            event(_LOG, "pass_unavailable", level=logging.WARNING, lease=name, code=error.code)
+        except Exception as error:  # noqa: BLE001 - one pass must not stop the others
+            event(_LOG, "pass_failed", level=logging.ERROR, lease=name, error=error)
+
+    def _show(self) -> None:
+        """What every replica tells of the view, whoever keeps it."""
+        for scope in Scope:
+            try:
+                usable = self._view.state(scope).unusable(self._view.clock(), self._view.limits) is None
+            except Unavailable:
+                usable = False
+            self._metrics.current.labels(scope.value).set(usable)
 
     def _pass(self, synchronise: Synchronise, scope: Scope) -> None:
-        try:
-            ended = synchronise(scope)
-        except Unavailable as error:
-            ended = Synchronised(Pass.UNREADABLE, reason=error.detail)
-        except Exception as error:  # noqa: BLE001 - one scope must not stop the others
-            event(_LOG, "view_pass_failed", level=logging.ERROR, scope=scope.value, error=error)
-            ended = Synchronised(Pass.UNREADABLE, reason=type(error).__name__)
-        fine = ended.outcome in (Pass.MATCHED, Pass.LOADED, Pass.REPAIRED)
+        ended = synchronise(scope)
         self._metrics.passes.labels(scope.value, ended.outcome.value).inc()
-        self._metrics.current.labels(scope.value).set(fine)
+        fine = ended.outcome in (Pass.MATCHED, Pass.LOADED)
         event(
             _LOG,
             "view_pass",
-            level=logging.INFO if ended.outcome in (Pass.MATCHED, Pass.LOADED) else logging.WARNING,
+            level=logging.INFO if fine else logging.WARNING,
             scope=scope.value,
             outcome=ended.outcome.value,
             reason=ended.reason,

@@ -11,6 +11,10 @@ from central.kernel.migrations import MigrationRefused
 from central.ssh_access.application.ports import FeedUnknown, KeyUnknown
 
 
+class QueueUnknown(Exception):
+    """The broker has no such queue; the message is its name."""
+
+
 class StartRefused(Exception):
     """What the settings ask for must not run; the message says what to change."""
 
@@ -21,6 +25,7 @@ OperatorRefused: Final = (
     GrantRefused,
     GrantUnknown,
     KeyUnknown,
+    QueueUnknown,
     StartRefused,
     CorruptState,
     EmbeddedPostgresFailed,
@@ -39,6 +44,10 @@ def refusal_of(error: Exception) -> tuple[str, str]:
         FeedUnknown: (
             "feed_unknown",
             f"{error} has no feed yet; `pharos-central feeds list` shows those that are",
+        ),
+        QueueUnknown: (
+            "queue_unknown",
+            f"the broker has no queue {error}; `pharos-central broker queues` shows those that are",
         ),
         KeyUnknown: ("key_unknown", "there is no key of this id"),
         MigrationRefused: ("schema_refused", str(error)),

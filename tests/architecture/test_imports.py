@@ -27,7 +27,14 @@ LAYERS = {
 }
 """Inside a context. An entrypoint never names an adapter: composition roots hand it over."""
 
-ROOTS = ("central.processes", "central.cli", "central.dev", "installer.cli", "installer.phases")
+ROOTS = (
+    "central.processes",
+    "central.cli",
+    "central.commands",
+    "central.dev",
+    "installer.cli",
+    "installer.phases",
+)
 SHARED_CONTEXTS = {"central.grants": ("entrypoints",), "central.identity": ("entrypoints",)}
 """Contexts every HTTP entrypoint may use: who is calling."""
 

@@ -22,7 +22,15 @@ from central.kernel.embedded_postgres import EmbeddedPostgres, EmbeddedUrls, whe
 from central.kernel.migrations import migrate, set_role_password
 from central.processes.schema import CONTEXTS
 
-ROLES = ("pharos_site_api", "pharos_member_api", "pharos_operator", "pharos_resource_provisioning")
+ROLES = (
+    "pharos_site_api",
+    "pharos_member_api",
+    "pharos_operator",
+    "pharos_resource_provisioning",
+    "pharos_resource_provisioning_views",
+    "pharos_resource_provisioning_queries",
+    "pharos_resource_provisioning_reader",
+)
 
 
 def _bin_dir() -> Path:

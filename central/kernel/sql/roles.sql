@@ -3,8 +3,11 @@
 -- pharos_central_owner   owns every schema and table; nobody logs in as it (the migrator uses SET ROLE)
 -- pharos_site_api        the Site API process
 -- pharos_member_api      the member API process
--- pharos_operator        the operator's command line (grants, evidence)
--- pharos_resource_provisioning  the provisioning intake, alone in writing provisioning's tables (P7, P37, X12)
+-- pharos_operator        the operator's command line (grants, evidence, explanations)
+-- pharos_resource_provisioning          the owner processes, intake and worker, alone in writing its tables (P7, P37)
+-- pharos_resource_provisioning_views    the same processes at the broker: Beto's view, and questions to Beto (X12)
+-- pharos_resource_provisioning_queries  the worker at the broker: accepted work, and questions to its owners (X12)
+-- pharos_resource_provisioning_reader   the member API: reads what P30 needs, and asks Beto at the broker (P37)
 --
 -- Login roles are made without a password: an administrator or `pharos-central dev` sets one (X5). Timeouts stand
 -- on the roles because a transaction pooler keeps no session state (F05).
@@ -20,7 +23,9 @@ BEGIN
         NULL;  -- roles are the server's: another database's migrator was quicker
     END;
     FOREACH login IN ARRAY ARRAY[
-        'pharos_site_api', 'pharos_member_api', 'pharos_operator', 'pharos_resource_provisioning'
+        'pharos_site_api', 'pharos_member_api', 'pharos_operator', 'pharos_resource_provisioning',
+        'pharos_resource_provisioning_views', 'pharos_resource_provisioning_queries',
+        'pharos_resource_provisioning_reader'
     ] LOOP
         CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = login);
         BEGIN
@@ -44,7 +49,8 @@ BEGIN
     EXECUTE format('GRANT CREATE ON DATABASE %I TO pharos_central_owner', current_database());
     EXECUTE format(
         'GRANT CONNECT ON DATABASE %I TO pharos_central_owner, pharos_site_api, pharos_member_api, '
-        'pharos_operator, pharos_resource_provisioning',
+        'pharos_operator, pharos_resource_provisioning, pharos_resource_provisioning_views, '
+        'pharos_resource_provisioning_queries, pharos_resource_provisioning_reader',
         current_database()
     );
     REVOKE ALL ON SCHEMA public FROM PUBLIC;

@@ -63,6 +63,62 @@ def test_p37_history_can_only_be_added_to(catalogue: "psycopg.Connection[tuple[o
     assert columns == []
 
 
+def grants(
+    connection: "psycopg.Connection[tuple[object, ...]]", roles: tuple[str, ...]
+) -> set[tuple[str, str, str, str]]:
+    """Role, schema, table and privilege of these roles, columns included."""
+    named = ", ".join(f"'{role}'" for role in roles)
+    found = rows(
+        connection,
+        f"SELECT r.rolname, n.nspname, c.relname, a.privilege_type FROM pg_class c"
+        f" JOIN pg_namespace n ON n.oid = c.relnamespace,"
+        f" LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL SELECT x.* FROM pg_attribute t,"
+        f" aclexplode(t.attacl) x WHERE t.attrelid = c.oid) a"
+        f" JOIN pg_roles r ON r.oid = a.grantee WHERE {OURS} AND r.rolname IN ({named})",
+    )
+    return {(str(role), str(schema), str(table), str(act)) for role, schema, table, act in found}
+
+
+def test_p37_only_the_owner_processes_write_provisionings_tables(
+    catalogue: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    everybody = tuple(str(name) for (name,) in rows(catalogue, "SELECT rolname FROM pg_roles"))
+    writing = {
+        role
+        for role, schema, _, privilege in grants(catalogue, everybody)
+        if schema in {"provisioning", "projects", "retention"} and privilege != "SELECT"
+    } - {"pharos_central_owner"}
+    assert writing == {"pharos_resource_provisioning"}
+
+
+def test_p37_the_reader_reads_what_account_evidence_needs_and_nothing_else(
+    catalogue: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    reader = "pharos_resource_provisioning_reader"
+    tables = {
+        "pharos": {"migrations"},
+        "projects": {"scopes", "items", "party_bindings", "memberships"},
+        "provisioning": {
+            "aggregate_heads",
+            "aggregate_versions",
+            "allocation_sightings",
+            "account_sets",
+            "accounts",
+        },
+    }
+    assert grants(catalogue, (reader,)) == {
+        (reader, schema, table, "SELECT") for schema, names in tables.items() for table in names
+    }
+
+
+def test_x12_identities_at_the_broker_have_no_table_of_their_own(
+    catalogue: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    """Until the broker's administration enrols them, they may do nothing at all (P37)."""
+    roles = ("pharos_resource_provisioning_views", "pharos_resource_provisioning_queries")
+    assert grants(catalogue, roles) == set()
+
+
 def test_p37_nobody_truncates_or_makes_triggers(catalogue: "psycopg.Connection[tuple[object, ...]]") -> None:
     found = rows(
         catalogue,

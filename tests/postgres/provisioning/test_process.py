@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from central.processes.provisioning_worker import VIEWS_IDENTITY
 from tests.contract.goldens import canonical
 from tests.postgres.conftest import PgServer
 from tests.postgres.provisioning.conftest import (
@@ -41,7 +42,8 @@ def free_port() -> int:
 
 
 def environment(pg_server: PgServer, name: str, port: int, folder: Path) -> dict[str, str]:
-    files = {"url": pg_server.role_url(ROLE, name), "key": KEY}
+    views = pg_server.role_url(VIEWS_IDENTITY, name)
+    files = {"url": pg_server.role_url(ROLE, name), "broker": views, "key": KEY}
     for file, content in files.items():
         (folder / file).write_text(content + "\n")
         (folder / file).chmod(0o600)
@@ -50,14 +52,27 @@ def environment(pg_server: PgServer, name: str, port: int, folder: Path) -> dict
         "PHAROS_SITES": "slurm,k8s",
         "PHAROS_PROVISIONING_INTAKE_LISTEN": f"127.0.0.1:{port}",
         "RESOURCE_PROVISIONING_DATABASE_URL_FILE": str(folder / "url"),
+        "RESOURCE_PROVISIONING_VIEWS_BROKER_URL_FILE": str(folder / "broker"),
         "RESOURCE_PROVISIONING_WALDUR_INSTANCE": INSTANCE,
         "RESOURCE_PROVISIONING_SLURM_INTAKE_KEY_FILE": str(folder / "key"),
     }
 
 
+def enrol(pg_server: PgServer, name: str) -> None:
+    """Runs the broker's administration, as an operator does."""
+    done = subprocess.run(
+        [*COMMAND, "broker", "administer", "--json"],
+        env={**os.environ, "PHAROS_DATABASE_URL": pg_server.admin_url(name)},
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture
 def served(pg_server: PgServer, name: str, tmp_path: Path) -> Iterator[tuple[int, Path]]:
     """The port of a running intake, and its log."""
+    enrol(pg_server, name)
     port, log = free_port(), tmp_path / "log"
     with log.open("wb") as sink:
         process = subprocess.Popen(
@@ -126,6 +141,20 @@ def test_served_reports_wait_for_the_project_view(
         )
     status, answer = post(port, "slurm", report_body(seconds_ago(1), resource()))
     assert told(json.loads(answer)["outcomes"]) == [("changed", 2)]
+
+
+def test_p20_a_start_without_betos_scope_is_refused_with_the_remedy(
+    pg_server: PgServer, name: str, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [*COMMAND, "serve", "provisioning-intake"],
+        env=environment(pg_server, name, free_port(), tmp_path),
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert b"not enrolled to ask at beto.questions" in done.stderr
+    assert b"pharos-central broker administer" in done.stderr
 
 
 @pytest.mark.usefixtures("template")

@@ -50,6 +50,35 @@ def test_x6_the_least_a_member_api_needs() -> None:
     assert found.oidc == Oidc("https://id.example/realm", "pharos", None)
 
 
+EVIDENCE = {
+    "RESOURCE_PROVISIONING_DATABASE_URL": "postgresql://pharos_resource_provisioning_reader@db/pharos",
+    "RESOURCE_PROVISIONING_VIEWS_BROKER_URL": "postgresql://pharos_resource_provisioning_reader@broker/pharos",
+}
+
+
+def test_p30_account_evidence_is_whole_or_not_there_at_all() -> None:
+    assert load_settings(MEMBER, "member_api").provisioning_url is None
+    found = load_settings(MEMBER | EVIDENCE, "member_api")
+    assert (found.provisioning_url, found.broker_url) == tuple(EVIDENCE.values())
+    assert found.database_url == URL
+    for name, value in EVIDENCE.items():
+        (fault,) = faults(MEMBER | {name: value}, "member_api")
+        (other,) = set(EVIDENCE) - {name}
+        assert fault.startswith(f"{other}: missing; account evidence needs")
+
+
+def test_x8_the_stand_in_and_account_evidence_exclude_each_other(tmp_path: Path) -> None:
+    stand_in = {
+        "PHAROS_ENVIRONMENT": "development",
+        "PHAROS_DEVELOPMENT_ACCOUNTS": private(tmp_path / "accounts.json", "{}"),
+    }
+    assert load_settings(MEMBER | stand_in, "member_api").development_accounts is not None
+    (fault,) = faults(MEMBER | stand_in | EVIDENCE, "member_api")
+    assert fault.startswith(
+        "PHAROS_DEVELOPMENT_ACCOUNTS: a stand-in for what RESOURCE_PROVISIONING_DATABASE_URL"
+    )
+
+
 @pytest.mark.parametrize("process", ["operator", "migrate"])
 def test_x6_command_lines_need_the_database_alone(process: Process) -> None:
     assert load_settings({"PHAROS_DATABASE_URL": URL}, process).listen is None

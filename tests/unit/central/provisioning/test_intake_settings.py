@@ -16,7 +16,10 @@ LEAST = {
     "RESOURCE_PROVISIONING_DATABASE_URL": "postgresql://pharos_resource_provisioning@db.example/pharos",
     "PHAROS_SITES": "slurm,k8s-a",
 }
-INSTANCE = {"RESOURCE_PROVISIONING_WALDUR_INSTANCE": "https://waldur.example.org/"}
+BROKER = {
+    "RESOURCE_PROVISIONING_VIEWS_BROKER_URL": "postgresql://pharos_resource_provisioning_views@db/pharos"
+}
+INSTANCE = {"RESOURCE_PROVISIONING_WALDUR_INSTANCE": "https://waldur.example.org/"} | BROKER
 
 
 def faults(**changes: str) -> tuple[str, ...]:
@@ -50,8 +53,35 @@ def test_p11_two_keys_of_a_site_and_one_from_a_file(tmp_path: Path) -> None:
 
 
 def test_p11_a_key_needs_the_waldur_instance() -> None:
-    (fault,) = faults(RESOURCE_PROVISIONING_SLURM_INTAKE_KEY=OLD)
+    (fault,) = faults(RESOURCE_PROVISIONING_SLURM_INTAKE_KEY=OLD, **BROKER)
     assert fault.startswith("RESOURCE_PROVISIONING_WALDUR_INSTANCE: missing")
+
+
+def test_p20_a_key_needs_the_view_credential() -> None:
+    (fault,) = faults(RESOURCE_PROVISIONING_SLURM_INTAKE_KEY=OLD, **(INSTANCE | dict.fromkeys(BROKER, "")))
+    assert fault.startswith("RESOURCE_PROVISIONING_VIEWS_BROKER_URL (or RESOURCE_PROVISIONING_VIEWS_BROKER")
+
+
+def test_o4_the_broker_is_listened_to_directly() -> None:
+    found = load_settings(LEAST | INSTANCE, "provisioning_intake")
+    assert found.broker_direct_url == found.broker_url == BROKER["RESOURCE_PROVISIONING_VIEWS_BROKER_URL"]
+    direct = {"RESOURCE_PROVISIONING_VIEWS_BROKER_DIRECT_URL": "postgresql://views@server/pharos"}
+    assert (
+        load_settings(LEAST | INSTANCE | direct, "provisioning_intake").broker_direct_url != found.broker_url
+    )
+
+
+def test_p37_the_worker_needs_its_database_and_the_broker_alone() -> None:
+    with pytest.raises(SettingsRefused) as refused:
+        load_settings({}, "provisioning_worker")
+    assert [fault.split(" ", 1)[0].rstrip(":") for fault in refused.value.faults] == [
+        "RESOURCE_PROVISIONING_DATABASE_URL",
+        "RESOURCE_PROVISIONING_VIEWS_BROKER_URL",
+    ]
+    database = {name: value for name, value in LEAST.items() if name != "PHAROS_SITES"}
+    found = load_settings(database | BROKER, "provisioning_worker")
+    assert found.listen == Listen("127.0.0.1", 8446)
+    assert found.database_url == LEAST["RESOURCE_PROVISIONING_DATABASE_URL"]
 
 
 def test_p11_two_sites_never_share_a_key() -> None:

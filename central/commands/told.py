@@ -1,0 +1,45 @@
+"""What every command shares: its settings, how it tells a refusal, its exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from central.settings import Process, Settings
+
+USAGE, REFUSED, UNAVAILABLE = 2, 3, 4
+
+
+def settings_of(process: Process) -> Settings:
+    from central.settings import load_settings
+
+    return load_settings(os.environ, process)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turns what a command refuses into its line on stderr and its exit code."""
+    from central.kernel.errors import Unavailable
+    from central.kernel.migrations import MigrationRefused
+    from central.processes.refusals import OperatorRefused, refusal_of
+    from central.settings import SettingsRefused
+
+    try:
+        yield
+    except SettingsRefused as error:
+        for fault in error.faults:
+            click.echo(f"settings: {fault}", err=True)
+        sys.exit(USAGE)
+    except Unavailable as error:
+        click.echo(f"unavailable ({error.code}): {error.detail}", err=True)
+        sys.exit(UNAVAILABLE)
+    except (MigrationRefused, *OperatorRefused) as error:
+        code, text = refusal_of(error)
+        click.echo(f"refused ({code}): {text}", err=True)
+        sys.exit(REFUSED)

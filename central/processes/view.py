@@ -1,0 +1,38 @@
+"""What an operator does with the view kept from Beto, as its owner's role (P14)."""
+
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.times import format_rfc3339, utc_now
+from central.processes.operator import NAME
+from central.projects.adapters.postgres_view import PostgresView
+from central.projects.domain.ids import Scope
+from central.projects.domain.view import ScopeView, ViewLimits
+from central.settings import Settings
+
+
+def list_scopes(settings: Settings) -> list[dict[str, object]]:
+    """Every scope as it stands."""
+    with _opened(settings) as database:
+        return [_scope(PostgresView(database).state(scope)) for scope in Scope]
+
+
+def accept_restored(settings: Settings, scope: str, *, dry_run: bool) -> dict[str, object]:
+    """Lets the scope be repaired from an earlier position of Beto's; the scope afterwards."""
+    with _opened(settings) as database:
+        store = PostgresView(database)
+        if not dry_run:
+            store.accept_restored(Scope(scope))
+        return _scope(store.state(Scope(scope)))
+
+
+def _opened(settings: Settings) -> Database:
+    return Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1))
+
+
+def _scope(view: ScopeView) -> dict[str, object]:
+    return {
+        "scope": view.scope.value,
+        "phase": view.phase.value,
+        "position": view.position,
+        "checkedAt": format_rfc3339(view.checked_at) if view.checked_at else None,
+        "unusable": view.unusable(utc_now(), ViewLimits()),
+    }
