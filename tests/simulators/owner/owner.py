@@ -101,6 +101,11 @@ class WorkOwner(Mouth):
         """Forgets the snapshot it is being read from."""
         self._snapshot = ("", [])
 
+    @property
+    def snapshot(self) -> list[Data]:
+        """What it was last read as."""
+        return self._snapshot[1]
+
     def listed(self) -> list[Data]:
         """All of its work, released too, in ascending order."""
         return [dict(item) for _, item in sorted(self.items.items())]
