@@ -47,7 +47,11 @@ def register_service(call: Call, uuid: str) -> Answer:
     parent = _found(call, uuid, "identity")
     body = fields.an_object(call.body)
     row, made = _put(call, "service", parent.uuid, fields.a_string(body, "name", blank=False), body)
-    shown = service(call, row) | {"identity": parent.uuid, "identity_name": parent.name}
+    shown = service(call, row) | {
+        "identity": parent.uuid,
+        "identity_name": parent.name,
+        "processors": [processor(call, each) for each in _children(call, row)],
+    }
     return Answer(201 if made else 200, shown)
 
 
@@ -112,7 +116,6 @@ def service(call: Call, row: Agent) -> dict[str, Any]:
     return _common(call, row, SERVICES) | {
         "state": "Active",
         "mode": row.details.get("mode"),
-        "processors": [processor(call, each) for each in _children(call, row)],
     }
 
 

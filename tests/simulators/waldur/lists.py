@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
 
 from tests.simulators.waldur import fields
@@ -21,6 +21,7 @@ PAGE_SIZE = 10
 PAGE_SIZE_MAX = 300
 ALWAYS = frozenset({"page", "page_size", "field", "o"})
 
+T = TypeVar("T")
 Test = Callable[[R], bool]
 Filter = Callable[[str, list[str]], Test[R]]
 Get = Callable[[R], Any]
@@ -118,7 +119,7 @@ def trimmed(call: Call, row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name in asked} if asked else row
 
 
-def paged(call: Call, rows: list[R]) -> tuple[list[R], dict[str, str]]:
+def paged(call: Call, rows: list[T]) -> tuple[list[T], dict[str, str]]:
     """One page and its headers. Raises a 404 for a page past the end."""
     size = _page_size(call)
     last = max(1, -(-len(rows) // size))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from tests.simulators.waldur import fields, render
@@ -15,7 +14,6 @@ from tests.simulators.waldur.lists import (
     choices,
     contains,
     exact,
-    paged,
     same_letters,
     trimmed,
     uuids,
@@ -89,7 +87,7 @@ def show(call: Call, uuid: str) -> Answer:
     return Answer(200, trimmed(call, render.offering_user(call, call.offering_user(uuid))))
 
 
-def _updatable(call: Call, uuid: str) -> OfferingUser:
+def updatable(call: Call, uuid: str) -> OfferingUser:
     row = call.offering_user(uuid)
     call.require("OFFERING.UPDATE_USER", call.offering_of(row))
     return row
@@ -97,7 +95,7 @@ def _updatable(call: Call, uuid: str) -> OfferingUser:
 
 def patch(call: Call, uuid: str) -> Answer:
     """A new username moves a creating or pending state to OK; the same one changes nothing."""
-    row = _updatable(call, uuid)
+    row = updatable(call, uuid)
     body = fields.an_object(call.body)
     if "username" in body:
         offering = call.offering_of(row)
@@ -172,14 +170,14 @@ def pool_of(world: World, offering: Offering) -> Pool | None:
 
 
 def delete(call: Call, uuid: str) -> Answer:
-    row = _updatable(call, uuid)
+    row = updatable(call, uuid)
     del call.world.offering_users[row.uuid]
     return Answer(204, empty=True)
 
 
 def move(call: Call, uuid: str, action: str) -> Answer:
     """A state action; from a wrong state 409."""
-    row = _updatable(call, uuid)
+    row = updatable(call, uuid)
     sources, target = TRANSITIONS[action]
     if row.state not in sources:
         raise wrong_state(*sources)
@@ -193,136 +191,7 @@ def move(call: Call, uuid: str, action: str) -> Answer:
 
 
 def update_restricted(call: Call, uuid: str) -> Answer:
-    row = _updatable(call, uuid)
+    row = updatable(call, uuid)
     row.is_restricted = fields.a_boolean(fields.an_object(call.body), "is_restricted")
     call.world.touch(row, call.now)
     return Answer(200, empty=True)
-
-
-def set_posix_attributes(call: Call, uuid: str) -> Answer:
-    """Some of shell, home, uid and group; ids inside the pool and nobody else's."""
-    row = _updatable(call, uuid)
-    body = fields.an_object(call.body)
-    known = {"login_shell", "home_directory", "uidnumber", "primarygroup"} & set(body)
-    if not known:
-        raise invalid_whole("At least one POSIX attribute is required.")
-    _allowed_id(call, row, body, "uidnumber", ("min_uid", "max_uid"))
-    _allowed_id(call, row, body, "primarygroup", ("min_gid", "max_gid"))
-    for name in sorted(known):
-        setattr(row, name, body[name])
-    row.home_by_hand = row.home_by_hand or "home_directory" in body
-    call.world.touch(row, call.now)
-    ids = {"uidnumber": row.uidnumber, "primarygroup": row.primarygroup}
-    return Answer(200, {**ids, "warnings": []})
-
-
-def _allowed_id(
-    call: Call, row: OfferingUser, body: dict[str, Any], name: str, bounds: tuple[str, str]
-) -> None:
-    if name not in body:
-        return
-    value, pool = body[name], pool_of(call.world, call.offering_of(row))
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise invalid(name, "A valid integer is required.")
-    if pool is None or not getattr(pool, bounds[0]) <= value <= getattr(pool, bounds[1]):
-        raise invalid(name, f"{value} is outside the pool.")
-    if any(each is not row and getattr(each, name) == value for each in call.world.offering_users.values()):
-        raise invalid(name, f"{value} is already taken.")
-
-
-def posix_groups(call: Call, uuid: str) -> Answer:
-    """One group a project of the offering that the user is in."""
-    row = call.offering_user(uuid)
-    offering, pool = call.offering_of(row), pool_of(call.world, call.offering_of(row))
-    projects = sorted(
-        {each.project for each in call.world.resources.values() if each.offering == offering.uuid}
-    )
-    inside = {
-        role.scope
-        for role in call.world.roles.values()
-        if (role.user, role.scope_type) == (row.user, "project")
-    }
-    shown = []
-    for number, uid in enumerate(projects):
-        project = call.world.projects[uid]
-        if pool is None or uid not in inside:
-            continue
-        shown.append(
-            {
-                "kind": "project_group",
-                "group_name": project.slug,
-                "service_provider_name": call.world.customers[offering.customer].name,
-                "gid": pool.min_group_gid + number,
-                "offering_name": offering.name,
-                "project_name": project.name,
-                "project_uuid": project.uuid,
-                "customer_name": call.world.customers[project.customer].name,
-                "customer_uuid": project.customer,
-                "project_accessible": True,
-                "pool_uuid": pool.uuid,
-                "pool_scope": "offering" if pool.offering else "service_provider",
-            }
-        )
-    return Answer(200, shown)
-
-
-def posix_identities(call: Call) -> Answer:
-    """`posix_identities/?user_uuid=`: what the visible offerings gave one user."""
-    user = fields.wanted_uuid("user_uuid", (call.values("user_uuid") or [""])[-1])
-    rows = [
-        row for row in call.world.offering_users.values() if row.user == user and row.uidnumber is not None
-    ]
-    seen, headers = paged(call, [row for row in rows if call.sees(call.offering_of(row))])
-    return Answer(200, [_identity(call, row) for row in seen], headers=headers)
-
-
-def posix_allocations(call: Call, uuid: str) -> Answer:
-    """The ids the row holds, and which offerings draw from the same pool."""
-    row = call.offering_user(uuid)
-    pool = pool_of(call.world, call.offering_of(row))
-    shown = []
-    for namespace, value in (("uid", row.uidnumber), ("gid", row.primarygroup)):
-        if pool is not None and value is not None:
-            sharing = [each for each in call.world.offerings.values() if pool_of(call.world, each) is pool]
-            shown.append(
-                {
-                    "namespace": namespace,
-                    "value": value,
-                    "pool_uuid": pool.uuid,
-                    "scope": "offering" if pool.offering else "service_provider",
-                    "scope_name": pool.description,
-                    "shared_with_offerings": [
-                        {"uuid": each.uuid, "name": each.name}
-                        for each in sharing
-                        if each.uuid != row.offering
-                    ],
-                }
-            )
-    return Answer(200, shown)
-
-
-def _identity(call: Call, row: OfferingUser) -> dict[str, Any]:
-    offering = call.offering_of(row)
-    pool = pool_of(call.world, offering)
-    return {
-        "url": call.url("marketplace-posix-identities", row.uuid),
-        "uuid": row.uuid,
-        "created": render.iso(row.created),
-        "pool_uuid": pool.uuid if pool else None,
-        "offering_uuid": offering.uuid,
-        "offering_name": offering.name,
-        "user_uuid": row.user,
-        "user_username": call.world.users[row.user].username,
-        "consumer_type": "offering_user",
-        "consumer_name": row.username,
-        "uid": row.uidnumber,
-        "gid": row.primarygroup,
-        "released_at": None,
-        "recyclable": True,
-    }
-
-
-ACTIONS: dict[str, Callable[[Call, str], Answer]] = {
-    "update_restricted": update_restricted,
-    "set_posix_attributes": set_posix_attributes,
-}

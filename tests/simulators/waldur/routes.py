@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from tests.simulators.waldur import agents, catalogue, offering_users, orders, resources, usage
+from tests.simulators.waldur import agents, catalogue, offering_users, orders, posix, resources, usage
 from tests.simulators.waldur.access import authenticate
 from tests.simulators.waldur.answers import Answer, Refusal
 from tests.simulators.waldur.calls import Call
@@ -39,17 +39,17 @@ ROUTES: dict[str, dict[str, Handler]] = {
     f"{_R}/<uuid>/": {"GET": resources.show},
     f"{_R}/<uuid>/team/": {"GET": resources.team},
     f"{_U}/": _listed(offering_users.list_users) | {"POST": offering_users.create},
-    f"{_U}/posix_identities/": _listed(offering_users.posix_identities),
+    f"{_U}/posix_identities/": _listed(posix.posix_identities),
     f"{_U}/<uuid>/": {
         "GET": offering_users.show,
         "PATCH": offering_users.patch,
         "DELETE": offering_users.delete,
     },
-    f"{_U}/<uuid>/posix_groups/": {"GET": offering_users.posix_groups},
-    f"{_U}/<uuid>/posix_allocations/": {"GET": offering_users.posix_allocations},
+    f"{_U}/<uuid>/posix_groups/": {"GET": posix.posix_groups},
+    f"{_U}/<uuid>/posix_allocations/": {"GET": posix.posix_allocations},
     f"{_F}/": _listed(catalogue.list_offerings),
     f"{_F}/<uuid>/": {"GET": catalogue.show_offering},
-    f"{_F}/<uuid>/user_attribute_config/": {"GET": catalogue.user_attribute_config},
+    f"{_F}/<uuid>/user-attribute-config/": {"GET": catalogue.user_attribute_config},
     f"{_F}/<uuid>/effective_posix_id_pool/": {"GET": catalogue.effective_pool},
     f"{_F}/<uuid>/list_project_service_accounts/": _listed(catalogue.accounts_of_others),
     f"{_F}/<uuid>/list_course_accounts/": _listed(catalogue.accounts_of_others),
@@ -77,7 +77,10 @@ def _acting(do: Callable[[Call, str, str], Answer], action: str) -> dict[str, Ha
 
 ROUTES |= {f"{_R}/<uuid>/{name}/": _acting(resources.act, name) for name in resources.ACTIONS}
 ROUTES |= {f"{_U}/<uuid>/{name}/": _acting(offering_users.move, name) for name in offering_users.TRANSITIONS}
-ROUTES |= {f"{_U}/<uuid>/{name}/": {"POST": do} for name, do in offering_users.ACTIONS.items()}
+ROUTES |= {
+    f"{_U}/<uuid>/update_restricted/": {"POST": offering_users.update_restricted},
+    f"{_U}/<uuid>/set_posix_attributes/": {"POST": posix.set_posix_attributes},
+}
 ROUTES |= {f"{_O}/<uuid>/{name}/": _acting(orders.act, name) for name in orders.ACTIONS}
 _UUID = r"([0-9a-fA-F]{32}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})"
 _PATTERNS = {
