@@ -1,5 +1,5 @@
-"""One LDAP connection over ldapi with SASL EXTERNAL (I8): no password exists, slapd knows the process by
-its uid.
+"""One LDAP connection, bound and verified; over ldapi with SASL EXTERNAL (I8) no password exists and slapd
+knows the process by its uid.
 
 1. Who-am-I is asked after every bind and compared with the configured identity before anything else (B11).
 2. A connection that failed once is closed and never used again; the next call binds anew (B12).
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,8 @@ from site_bundle.directory.errors import (
 )
 from site_bundle.directory.names import ldapi_url, parse_dn
 
+_PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
+
 
 @dataclass(frozen=True, slots=True)
 class DirectoryLimits:
@@ -42,18 +44,30 @@ class DirectoryLimits:
     answer_seconds: int = 10
 
 
-class LdapiConnection:
-    """The agent's one connection. Every call raises DirectoryUnavailableError when there is no whole
+class LdapConnection:
+    """A component's one connection. Every call raises DirectoryUnavailableError when there is no whole
     answer.
+
+    `where` names the server for people; `identity` is the DN slapd must know this process by. How it is
+    reached and how it binds is the subclass's.
     """
 
-    def __init__(self, *, socket_path: Path, identity: str, limits: DirectoryLimits) -> None:
-        self._socket_path = socket_path
+    url: str
+    bind_wanted: str
+    bind_remedy: str
+    identity_remedy: str
+
+    def __init__(self, *, where: str, identity: str, limits: DirectoryLimits) -> None:
+        self._where = where
         self._identity = identity
         self._wanted = parse_dn(identity)
         self._limits = limits
         self._connection: Any = None
         self.binds = 0  # how often a verified bind was made
+
+    def _credentials(self, ldap3: Any) -> dict[str, Any]:
+        """ldap3's arguments of the bind that makes this process `identity`."""
+        raise NotImplementedError
 
     def ensure_bound(self) -> bool:
         """Binds and verifies the identity unless that is done; True when this call made a new bind."""
@@ -75,25 +89,38 @@ class LdapiConnection:
 
         A base that does not exist is DirectoryUnavailableError too: it was configured to exist.
         """
-        scope = "SUBTREE" if subtree else "BASE"
-        result, answer = self._call(
+        result, answer = self._search(base, text, attributes, subtree=subtree)
+        return _whole(base, result, answer)
+
+    def search_paged(
+        self, base: str, text: str, attributes: Sequence[str], *, page: int
+    ) -> Iterator[RawEntry]:
+        """As `search` below `base`, in pages of `page` entries (RFC 2696), so that no answer is held whole. A
+        server without paging answers at once. What a caller took before an error is not the whole.
+        """
+        cookie: bytes | None = None
+        while True:
+            result, answer = self._search(
+                base, text, attributes, subtree=True, paged_size=page, paged_cookie=cookie
+            )
+            yield from _whole(base, result, answer)
+            control = (result.get("controls") or {}).get(_PAGED)
+            cookie = control["value"]["cookie"] if control else None
+            if not cookie:
+                return
+
+    def _search(
+        self, base: str, text: str, attributes: Sequence[str], *, subtree: bool, **more: Any
+    ) -> tuple[dict[str, Any], list[Any]]:
+        return self._call(
             "search",
             search_base=base,
             search_filter=text,
-            search_scope=scope,
+            search_scope="SUBTREE" if subtree else "BASE",
             attributes=list(attributes),
             time_limit=self._limits.answer_seconds,
+            **more,
         )
-        if result["result"] == NO_SUCH_OBJECT:
-            raise DirectoryUnavailableError(
-                "directory_base_missing",
-                found=f"{base} does not exist or may not be read",
-                wanted="a readable entry",
-                remedy="correct ldap.ssh_access in the profile, or slapd's access rules",
-            )
-        if result["result"] != SUCCESS:
-            raise incomplete(result["result"], str(result.get("description", "")))
-        return [_entry(item) for item in answer]
 
     def add_value(self, dn: str, attribute: str, value: bytes) -> bool:
         """Adds one value; False when it is there already (B01). DirectoryRefusedError when refused for
@@ -148,7 +175,7 @@ class LdapiConnection:
             return dict(connection.result), list(connection.response or [])
         except (LDAPException, OSError) as error:
             self.close()
-            raise _down(self._socket_path, error) from error
+            raise _down(self._where, error) from error
         except BaseException:
             self.close()  # interrupted: the next answer on it could be this call's
             raise
@@ -157,14 +184,10 @@ class LdapiConnection:
         ldap3 = load_ldap3()
         from ldap3.core.exceptions import LDAPException
 
-        server = ldap3.Server(
-            ldapi_url(self._socket_path), get_info=ldap3.NONE, connect_timeout=self._limits.connect_seconds
-        )
+        server = ldap3.Server(self.url, get_info=ldap3.NONE, connect_timeout=self._limits.connect_seconds)
         connection = ldap3.Connection(
             server,
-            authentication=ldap3.SASL,
-            sasl_mechanism=ldap3.EXTERNAL,
-            sasl_credentials="",  # None would leave the bind in progress
+            **self._credentials(ldap3),
             auto_referrals=False,
             check_names=False,  # DNs and values go out as they came in (B03, B16)
             auto_encode=False,
@@ -174,7 +197,7 @@ class LdapiConnection:
             bound = connection.bind()
         except (LDAPException, OSError) as error:
             _discard(connection)
-            raise _down(self._socket_path, error) from error
+            raise _down(self._where, error) from error
         except BaseException:
             _discard(connection)
             raise
@@ -183,9 +206,9 @@ class LdapiConnection:
             _discard(connection)
             raise DirectoryUnavailableError(
                 "directory_bind_refused",
-                found=f"{self._socket_path}: result {result.get('result')} {result.get('description', '')}",
-                wanted="SASL EXTERNAL over the socket",
-                remedy="slapd must offer EXTERNAL on ldapi (it does by default with Cyrus SASL)",
+                found=f"{self._where}: result {result.get('result')} {result.get('description', '')}",
+                wanted=self.bind_wanted,
+                remedy=self.bind_remedy,
             )
         return connection
 
@@ -195,7 +218,7 @@ class LdapiConnection:
         except DirectoryUnavailableError:
             raise
         except Exception as error:
-            raise _down(self._socket_path, error) from error
+            raise _down(self._where, error) from error
         kind, _, name = found.partition(":")
         try:
             same = kind == "dn" and parse_dn(name) == self._wanted
@@ -206,8 +229,29 @@ class LdapiConnection:
                 "directory_identity",
                 found=f"slapd knows this process as {found or 'anonymous'}",
                 wanted=f"dn:{self._identity}",
-                remedy="map the uid of pharos-ssh-access to that entry (olcAuthzRegexp), or run as that user",
+                remedy=self.identity_remedy,
             )
+
+
+class LdapiConnection(LdapConnection):
+    """Over the server's own socket, as whoever the process is (SASL EXTERNAL)."""
+
+    bind_wanted = "SASL EXTERNAL over the socket"
+    bind_remedy = "slapd must offer EXTERNAL on ldapi (it does by default with Cyrus SASL)"
+    identity_remedy = (
+        "map the uid of the component's user to that entry (olcAuthzRegexp), or run as that user"
+    )
+
+    def __init__(self, *, socket_path: Path, identity: str, limits: DirectoryLimits) -> None:
+        super().__init__(where=str(socket_path), identity=identity, limits=limits)
+        self.url = ldapi_url(socket_path)
+
+    def _credentials(self, ldap3: Any) -> dict[str, Any]:
+        return {
+            "authentication": ldap3.SASL,
+            "sasl_mechanism": ldap3.EXTERNAL,
+            "sasl_credentials": "",  # None would leave the bind in progress
+        }
 
 
 def load_ldap3() -> Any:
@@ -232,6 +276,19 @@ def _who_am_i(connection: Any) -> str:
         ) from error
 
 
+def _whole(base: str, result: dict[str, Any], answer: list[Any]) -> list[RawEntry]:
+    if result["result"] == NO_SUCH_OBJECT:
+        raise DirectoryUnavailableError(
+            "directory_base_missing",
+            found=f"{base} does not exist or may not be read",
+            wanted="a readable entry",
+            remedy="correct the bases of ldap in the profile, or slapd's access rules",
+        )
+    if result["result"] != SUCCESS:
+        raise incomplete(result["result"], str(result.get("description", "")))
+    return [_entry(item) for item in answer]
+
+
 def _entry(item: dict[str, Any]) -> RawEntry:
     if item.get("type") != "searchResEntry":
         # A continuation reference: part of the answer lies elsewhere, so this is not the whole (B09).
@@ -243,18 +300,18 @@ def _entry(item: dict[str, Any]) -> RawEntry:
     return RawEntry(dn=item["dn"], attributes=merged)
 
 
-def _down(path: Path, error: BaseException) -> DirectoryUnavailableError:
+def _down(where: str, error: BaseException) -> DirectoryUnavailableError:
     if type(error).__name__ in {"LDAPSocketReceiveError", "LDAPResponseTimeoutError"}:
         return DirectoryUnavailableError(
             "directory_no_answer",
-            found=f"{path}: no answer in time",
-            wanted="slapd's answer on its socket",
+            found=f"{where}: no answer in time",
+            wanted="slapd's answer",
             remedy="look at slapd's log and load; it is tried again",
         )
     return DirectoryUnavailableError(
         "directory_unreachable",
-        found=f"{path}: {type(error).__name__}",
-        wanted="slapd's answer on its socket",
+        found=f"{where}: {type(error).__name__}",
+        wanted="slapd's answer",
         remedy="systemctl status slapd; it is tried again",
     )
 

@@ -1,0 +1,81 @@
+"""`sacct`: what each account held in one month, in resource-seconds of AllocTRES (S8; W5, W14, W40, D16).
+
+A month is half-open and UTC: of a job only the seconds inside are counted, so two months never share one.
+Rows stream through; one line that cannot be read makes the total unreadable, for a sum without it is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from site_bundle.slurm.errors import UnreadableOutputError
+from site_bundle.slurm.tres import parse_tres
+
+MAX_KEYS = 50_000
+Totals = dict[str, dict[str, int]]
+"""Resource-seconds by account and TRES name (`mem` in byte-seconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShowMonth:
+    """Every run that overlaps begin…end of `cluster`, requeued runs each once (A10)."""
+
+    cluster: str
+    begin: datetime
+    end: datetime
+
+    def argv(self) -> list[str]:
+        flags = ["--noheader", "--parsable2", "--allocations", "--duplicates", "--allusers", "--noconvert"]
+        window = [f"--starttime={_shown(self.begin)}", f"--endtime={_shown(self.end)}"]
+        return [
+            "sacct",
+            *flags,
+            f"--clusters={self.cluster}",
+            *window,
+            "--format=Account,Start,End,AllocTRES",
+        ]
+
+    def total(self, lines: Iterable[str]) -> Totals:
+        """The sums over `lines`. A run that is not over lasts to the window's end (A18); one that never began
+        held nothing (A17). UnreadableOutputError.
+        """
+        low, high = int(self.begin.timestamp()), int(self.end.timestamp())
+        totals: Totals = {}
+        seconds: dict[tuple[str, str], int] = {}
+        for line in lines:
+            try:
+                account, begun, ended, tres = line.split("|")
+                begin = int(begun) if begun.isdecimal() else _never(begun, high)
+                end = int(ended) if ended.isdecimal() else _never(ended, high)
+            except ValueError as error:
+                raise UnreadableOutputError("a row that is not account, start, end and TRES") from error
+            held = (end if end < high else high) - (begin if begin > low else low)
+            if held > 0:
+                key = (account, tres)
+                seconds[key] = seconds.get(key, 0) + held
+                if len(seconds) > MAX_KEYS:
+                    _fold(seconds, totals)
+        _fold(seconds, totals)
+        return totals
+
+
+def _never(text: str, high: int) -> int:
+    """`Unknown` and `None`: not yet, so beyond the window."""
+    if text not in {"Unknown", "None", ""}:
+        raise ValueError(text)
+    return high
+
+
+def _fold(seconds: dict[tuple[str, str], int], totals: Totals) -> None:
+    for (account, tres), held in seconds.items():
+        kept = totals.setdefault(account, {})
+        for name, count in parse_tres(tres).items():
+            kept[name] = kept.get(name, 0) + count * held
+    seconds.clear()
+
+
+def _shown(instant: datetime) -> str:
+    """As sacct reads it, in the zone the client sets (UTC)."""
+    return instant.strftime("%Y-%m-%dT%H:%M:%S")
