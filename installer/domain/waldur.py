@@ -71,9 +71,8 @@ class Offering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """``GET marketplace-posix-id-pools/``: of one offering, or of the whole provider."""
+    """``GET …offerings/<uuid>/effective_posix_id_pool/``: the offering's own, else its provider's."""
 
-    offering: str | None = None
     min_uid: int | None = None
     max_uid: int | None = None
     min_gid: int | None = None
@@ -152,13 +151,8 @@ def judge_component(offering: Offering) -> Judgement:
     return Judgement("pass" if wanted else "fail", found)
 
 
-def judge_pools(offering: str, pools: tuple[Pool, ...], uids: UidRange, gids: GidRange) -> Judgement:
-    """Whether the pool the offering draws from (its own, else the provider's) stays in the Site's ranges."""
-    own = [pool for pool in pools if same_uuid(pool.offering, offering)]
-    chosen = own or [pool for pool in pools if pool.offering is None]
-    if len(chosen) != 1:
-        return Judgement("fail", f"{len(chosen)} pools for this offering, of {len(pools)} of the provider")
-    (pool,) = chosen
+def judge_pool(pool: Pool, uids: UidRange, gids: GidRange) -> Judgement:
+    """Whether the pool the offering draws from stays in the Site's ranges (I9)."""
     groups = (pool.min_group_gid, pool.max_group_gid)
     if groups == (None, None):  # without a range of their own, project groups draw from the GIDs
         groups = (pool.min_gid, pool.max_gid)

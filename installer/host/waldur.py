@@ -18,7 +18,6 @@ from installer.host.https import Answer, Unanswered, get
 PAGE_SIZE = 100
 PAGES = 10
 OFFERINGS = "marketplace-provider-offerings/"
-POOLS = "marketplace-posix-id-pools/"
 _ME_FIELDS = ("username", "is_staff", "is_support", "is_active", "permissions")
 _OFFERING_FIELDS = ("uuid", "name", "state", "customer_uuid", "components")
 _STATUS_WORDS = {
@@ -58,9 +57,9 @@ class WaldurApi:
         fields = [("field", name) for name in _OFFERING_FIELDS[:-1]]
         return self._all(OFFERINGS, [("customer_uuid", customer), *fields], Offering)
 
-    def pools_of(self, customer: str) -> tuple[Pool, ...] | Unanswered:
-        """Every pool of POSIX ids of a provider."""
-        return self._all(POOLS, [("customer_uuid", customer)], Pool)
+    def pool_of(self, uuid: str) -> Pool | Unanswered:
+        """The pool of POSIX ids an offering draws from; none is a definite 404."""
+        return self._one(f"{OFFERINGS}{uuid.replace('-', '')}/effective_posix_id_pool/", Pool)
 
     def _one(self, path: str, kind: type[T]) -> T | Unanswered:
         answer = self._get(path)

@@ -2,8 +2,6 @@
 agent's modes (I7, I8, I15, I16, I18, S8, S9). Each returns findings, none raises.
 """
 
-from collections.abc import Callable
-
 from installer.domain import waldur
 from installer.domain.checks import Finding, failed, passed, unknown
 from installer.domain.profile_reporter import REPORT_MODE, ReporterProfile
@@ -66,80 +64,65 @@ def waldur_findings(host: Host, site: Site) -> list[Finding]:
         timeout=host.limits.probe_seconds,
         limit=host.limits.waldur_answer_size,
     )
-    version = api.version()
-    if isinstance(version, Unanswered):
-        return [_unanswered("waldur.api", version, wanted, remedy)]
-    findings = [passed("waldur.api", "it answers", wanted, subject=COMPONENT), _version(version.version)]
+    me = api.me()
+    if isinstance(me, Unanswered):
+        return [_unanswered("waldur.api", me, wanted, remedy)]
+    findings = [passed("waldur.api", "it answers", wanted, subject=COMPONENT), _version(api)]
     wanted, remedy = f"the offering {profiled.offering_uuid}", "Correct waldur.offering_uuid, or the token."
     offering = api.offering(profiled.offering_uuid)
     if isinstance(offering, Unanswered):
         return [*findings, _unanswered("waldur.offering", offering, wanted, remedy)]
-    if offering.customer_uuid is None:
+    customer = offering.customer_uuid
+    if customer is None:
         found = "the answer names no organisation that owns it"
         return [*findings, unknown("waldur.offering", found, wanted, remedy, subject=COMPONENT)]
     found = f"{offering.name or 'it'} is {offering.state or 'there'}"
     findings.append(passed("waldur.offering", found, wanted, subject=COMPONENT))
-    return findings + _offering_findings(host, site, api, offering, offering.customer_uuid)
+    role = waldur.judge_role(me, customer, host.clock.now())
+    wanted = f"{waldur.OWNER} on the offering's organisation, or {waldur.MANAGER} on its service provider"
+    findings.append(_judged("waldur.role", role, wanted, _ROLE_REMEDY))
+    return findings + _offering_findings(site, api, offering, customer)
 
 
-def _version(found: str) -> Finding:
+def _version(api: WaldurApi) -> Finding:
     wanted = f"Waldur {waldur.VERSION}"
-    if found == waldur.VERSION:
-        return passed("waldur.version", f"Waldur {found}", wanted, subject=COMPONENT)
+    found = api.version()
+    if isinstance(found, Unanswered):
+        remedy = "Let version/ be read with this token: another version's API is never guessed."
+        return _unanswered("waldur.version", found, wanted, remedy)
+    if found.version == waldur.VERSION:
+        return passed("waldur.version", f"Waldur {found.version}", wanted, subject=COMPONENT)
     remedy = "The reporter is made for this version's API alone; use the release for yours."
-    return failed("waldur.version", f"Waldur {found[:40]!a}", wanted, remedy, subject=COMPONENT)
+    return failed("waldur.version", f"Waldur {found.version[:40]!a}", wanted, remedy, subject=COMPONENT)
 
 
-def _offering_findings(
-    host: Host, site: Site, api: WaldurApi, offering: Offering, customer: str
-) -> list[Finding]:
-    profile, now = site.profile, host.clock.now()
-
-    def role() -> Judgement | Unanswered:
-        me = api.me()
-        return me if isinstance(me, Unanswered) else waldur.judge_role(me, customer, now)
-
-    def sole() -> Judgement | Unanswered:
-        sold = api.offerings_of(customer)
-        return sold if isinstance(sold, Unanswered) else waldur.judge_sole(offering.uuid, sold)
-
-    def pools() -> Judgement | Unanswered:
-        found = api.pools_of(customer)
-        if isinstance(found, Unanswered):
-            return found
-        return waldur.judge_pools(offering.uuid, found, profile.uid_range, profile.reporter.gid_range)
-
-    uids, gids = profile.uid_range, profile.reporter.gid_range
+def _offering_findings(site: Site, api: WaldurApi, offering: Offering, customer: str) -> list[Finding]:
+    uids, gids = site.profile.uid_range, site.profile.reporter.gid_range
+    sold = api.offerings_of(customer)
+    pool = api.pool_of(offering.uuid)
     return [
         _judged(
-            "waldur.role",
-            role,
-            f"{waldur.OWNER} on the offering's organisation, or {waldur.MANAGER} on its service provider",
-            _ROLE_REMEDY,
-        ),
-        _judged(
             "waldur.provider",
-            sole,
+            sold if isinstance(sold, Unanswered) else waldur.judge_sole(offering.uuid, sold),
             "a provider that sells this offering alone",
             "The token reaches everything of its provider: give this offering a provider of its own.",
         ),
         _judged(
             "waldur.component",
-            lambda: waldur.judge_component(offering),
+            waldur.judge_component(offering),
             f"the component {waldur.NODE}: billing limit, period total",
             "Have the component corrected in Waldur: node-hours are bought once for the whole lifetime.",
         ),
         _judged(
             "waldur.posix-pools",
-            pools,
-            f"one pool with uid within {uids.min} to {uids.max}, group gid within {gids.min} to {gids.max}",
+            pool if isinstance(pool, Unanswered) else waldur.judge_pool(pool, uids, gids),
+            f"a pool with uid within {uids.min} to {uids.max}, group gid within {gids.min} to {gids.max}",
             "Have the pool made (or its ranges corrected) in Waldur, or correct the profile's ranges.",
         ),
     ]
 
 
-def _judged(check: str, ask: Callable[[], Judgement | Unanswered], wanted: str, remedy: str) -> Finding:
-    judged = ask()
+def _judged(check: str, judged: Judgement | Unanswered, wanted: str, remedy: str) -> Finding:
     if isinstance(judged, Unanswered):
         return _unanswered(check, judged, wanted, remedy)
     if judged.status == "pass":

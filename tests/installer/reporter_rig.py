@@ -57,8 +57,10 @@ class FakeWaldur:
         )
     )
     sold: tuple[Offering, ...] | Unanswered = (Offering(uuid=OFFERING, state="Active"),)
-    pools: tuple[Pool, ...] | Unanswered = (
-        Pool(min_uid=5000000, max_uid=5499998, min_group_gid=5500000, max_group_gid=5599999),
+    pool: Pool | Unanswered = field(
+        default_factory=lambda: Pool(
+            min_uid=5000000, max_uid=5499998, min_group_gid=5500000, max_group_gid=5599999
+        )
     )
 
     def __call__(self, **_given: object) -> "FakeWaldur":
@@ -78,9 +80,9 @@ class FakeWaldur:
         assert customer == CUSTOMER
         return self.sold
 
-    def pools_of(self, customer: str) -> tuple[Pool, ...] | Unanswered:
-        assert customer == CUSTOMER
-        return self.pools
+    def pool_of(self, uuid: str) -> Pool | Unanswered:
+        assert uuid == OFFERING
+        return self.pool
 
 
 def directory_answer() -> AgentAnswer:
@@ -121,7 +123,7 @@ class FakeSlurm:
         line = " ".join(words)
         self.asked.append(line)
         for key, done in self.replaced.items():
-            if key in line:
+            if f" {key} " in f" {line} ":
                 return done
         (text,) = [text for key, text in usual.items() if key in line]
         return Completed(code=0, stdout=text, stderr="")
