@@ -30,12 +30,9 @@ def decode_object(raw: bytes, shape: type[T], *, max_bytes: int) -> T:
 
 def decode_list(raw: bytes, shape: type[T], *, max_bytes: int) -> list[T]:
     """`raw`, a list at the top, as one `shape` an item. Raises MalformedJsonError."""
-    value = _parse(raw, max_bytes=max_bytes)
-    if not isinstance(value, list):
-        raise MalformedJsonError("the top is not a list")
     found: list[T] = []
     try:
-        for item in value:
+        for item in parse_list(raw, max_bytes=max_bytes):
             found.append(read_document(item, shape))
     except ShapeError as error:
         raise MalformedJsonError(str(error.inside(f"[{len(found)}]"))) from error
@@ -47,6 +44,14 @@ def parse_object(raw: bytes, *, max_bytes: int) -> dict[str, Any]:
     value = _parse(raw, max_bytes=max_bytes)
     if not isinstance(value, dict):
         raise MalformedJsonError("the top is not an object")
+    return value
+
+
+def parse_list(raw: bytes, *, max_bytes: int) -> list[Any]:
+    """The list `raw` holds, by every rule of the module but the shape."""
+    value = _parse(raw, max_bytes=max_bytes)
+    if not isinstance(value, list):
+        raise MalformedJsonError("the top is not a list")
     return value
 
 

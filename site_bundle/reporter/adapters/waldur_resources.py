@@ -1,0 +1,178 @@
+"""The offering's resources at Waldur 8.1.3: GET alone, every page, checked (docs/wire.md "Waldur").
+
+1. A walk counts only when every page names the same X-Result-Count and the rows are that many and distinct;
+   else it begins again, for rows move between pages (design: no snapshot).
+2. A row that breaks its form, or says something this release does not know, is unreadable alone.
+3. UUIDs are compared as UUIDs: Waldur writes them without dashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+from site_bundle.kernel.credential import Credential
+from site_bundle.kernel.documents import Open, ShapeError, read_document
+from site_bundle.kernel.https import HttpsLimits, HttpsOrigin, Peer, failure, malformed_answer
+from site_bundle.kernel.strict_json import MalformedJsonError, parse_list
+from site_bundle.reporter.domain.sources import Listing, Row, RowState
+
+WALDUR = Peer(
+    prefix="waldur",
+    title="Waldur",
+    profile="waldur.api_url",
+    log="Waldur",
+    remedies={
+        401: "the token is unknown, expired or mistyped: replace the credential waldur-token",
+        403: "the token's user may not read the offering's resources",
+        404: "correct waldur.api_url in the profile: it ends in /api/",
+    },
+)
+USAGE_COMPONENT = "node"
+_FIELDS = ("uuid", "state", "backend_id", "paused", "project_uuid", "offering_uuid", "current_usages")
+
+
+@dataclass(frozen=True, slots=True)
+class WaldurLimits:
+    """`page_rows`: Waldur caps it at 300."""
+
+    page_rows: int = 100
+    rows: int = 100_000
+    walks: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RowBody(Open):
+    uuid: str
+    state: Literal["Creating", "OK", "Updating", "Terminating", "Terminated", "Erred"]
+    backend_id: str
+    paused: bool
+    project_uuid: str
+    offering_uuid: str
+    current_usages: Any = None
+
+
+class WaldurResources:
+    """The port `Provider`."""
+
+    def __init__(
+        self,
+        origin: HttpsOrigin,
+        *,
+        prefix: str,
+        token: Credential,
+        offering_id: UUID,
+        http_limits: HttpsLimits,
+        limits: WaldurLimits,
+    ) -> None:
+        """`prefix`: the path of the API, ending in `/api/`."""
+        self._origin = origin
+        self._prefix = prefix
+        self._token = token
+        self._offering_id = offering_id
+        self._http_limits = http_limits
+        self._limits = limits
+
+    def resources(self) -> Listing:
+        for _ in range(self._limits.walks):
+            rows = self._walk()
+            if rows is not None:
+                return self._listing(rows)
+        raise malformed_answer(
+            f"rows moved during each of {self._limits.walks} walks", "one X-Result-Count on every page"
+        )
+
+    def ask(self) -> int:
+        """How many resources the offering has: one row is read, for `doctor`."""
+        return self._page(1, rows=1)[0]
+
+    def _walk(self) -> list[Any] | None:
+        """Every row, or None when the pages do not belong together."""
+        size = self._limits.page_rows
+        count, rows = self._page(1, rows=size)
+        if count > self._limits.rows:
+            raise malformed_answer(f"an offering of {count} resources", f"at most {self._limits.rows}")
+        for page in range(2, (count + size - 1) // size + 1):
+            again, more = self._page(page, rows=size)
+            if again != count:
+                return None
+            rows += more
+        names = {
+            row.get("uuid") for row in rows if isinstance(row, dict) and isinstance(row.get("uuid"), str)
+        }
+        unnamed = sum(not isinstance(row, dict) or not isinstance(row.get("uuid"), str) for row in rows)
+        return rows if len(rows) == count == len(names) + unnamed else None
+
+    def _page(self, page: int, *, rows: int) -> tuple[int, list[Any]]:
+        asked = [
+            ("offering_uuid", self._offering_id.hex),
+            ("page", page),
+            ("page_size", rows),
+            ("o", "created"),
+        ]
+        query = urlencode([*asked, *(("field", name) for name in _FIELDS)])
+        headers = {
+            "Authorization": f"Token {self._token.read()}",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "pharos-site-bundle",
+        }
+        path = f"{self._prefix}marketplace-provider-resources/?{query}"
+        answer = self._origin.exchange("GET", path, headers)
+        if answer.status == 404 and page > 1:
+            return -1, []  # the list has become shorter
+        if answer.status != 200:
+            raise failure(WALDUR, answer, self._http_limits)
+        return _count(answer.headers), _rows(answer.media_type, answer.body, self._http_limits.answer_bytes)
+
+    def _listing(self, raw: list[Any]) -> Listing:
+        rows: list[Row] = []
+        unreadable: list[str] = []
+        for item in raw:
+            try:
+                rows.append(self._row(read_document(item, RowBody)))
+            except (ShapeError, ValueError):
+                name = item.get("uuid") if isinstance(item, dict) else None
+                unreadable.append(name[:40] if isinstance(name, str) and name.isprintable() else "?")
+        return Listing(tuple(rows), tuple(unreadable))
+
+    def _row(self, body: RowBody) -> Row:
+        if UUID(body.offering_uuid) != self._offering_id:
+            raise ValueError("a row of another offering")
+        account = body.backend_id.lower()  # as Slurm stores it (W2)
+        if account and (len(account) > 128 or not account.isprintable() or "|" in account):
+            raise ValueError("a backend id that is no account")
+        return Row(
+            resource_id=UUID(body.uuid),
+            project_id=UUID(body.project_uuid),
+            account=account or None,
+            state=RowState(body.state.lower()),
+            paused=body.paused,
+            used_node_hours=_used(body.current_usages),
+        )
+
+
+def _count(headers: Mapping[str, str]) -> int:
+    text = headers.get("x-result-count", "")
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise malformed_answer("a list without X-Result-Count", "Waldur's own answer")
+    return int(text)
+
+
+def _rows(media_type: str, body: bytes, max_bytes: int) -> list[Any]:
+    if media_type != "application/json":
+        raise malformed_answer(f"a list of {media_type[:40] or 'no media type'}", "application/json")
+    try:
+        return parse_list(body, max_bytes=max_bytes)
+    except MalformedJsonError as error:
+        raise malformed_answer(f"a list that is {error}", "a JSON list") from error
+
+
+def _used(usages: object) -> str | None:
+    """The month's node-hours, as the digits Waldur wrote: a number, or a text in other places."""
+    value = usages.get(USAGE_COMPONENT) if isinstance(usages, dict) else None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if number or isinstance(value, str) else None

@@ -1,0 +1,232 @@
+"""The Site intake's bodies, schema 1 (docs/wire.md; X10): exact in, byte-stable out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from site_bundle.kernel.documents import Between, Length, Matching, write_document
+from site_bundle.kernel.times import parse_time, render_time
+from site_bundle.reporter.domain.accounts import Account
+from site_bundle.reporter.domain.decide import ResourceReport
+from site_bundle.reporter.domain.marker import Identity
+from site_bundle.reporter.domain.sources import Member, Project, Retained
+
+MAX_RESOURCES = 1000
+MAX_REPORT_BYTES = 1024 * 1024
+MAX_ACCOUNTS = 10_000
+MAX_ACCOUNTS_BYTES = 8 * 1024 * 1024
+MAX_MEMBERS = 10_000
+
+Count = Annotated[int, Between(0, 2**63 - 1)]
+Positive = Annotated[int, Between(1, 2**63 - 1)]
+Username = Annotated[str, Length(1, 128)]
+Code = Annotated[str, Matching(r"[a-z][a-z0-9_]{0,63}")]
+AmountsBody = dict[str, Count]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceBody:
+    resource_id: UUID
+    offering_id: UUID
+    provider_project_ref: str
+    native_name: str | None
+    state: str
+    paused: bool
+    configured: AmountsBody | None
+    applied: AmountsBody | None
+    used: AmountsBody | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportBody:
+    schema: Literal[1]
+    report_id: UUID
+    observed_at: str
+    resources: tuple[ResourceBody, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountBody:
+    party_id: UUID
+    name: str
+    native_uid: str
+    uid_number: int | None
+    binding_id: UUID
+    generation: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsBody:
+    schema: Literal[1]
+    report_id: UUID
+    observed_at: str
+    allocation_id: UUID
+    accounts: tuple[AccountBody, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeBody:
+    resource_id: UUID
+    allocation_id: UUID | None
+    outcome: Literal["changed", "seen", "unchanged", "stale_report", "conflicting_report", "refused"]
+    revision: Positive | None
+    code: Code | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomesBody:
+    schema: Literal[1]
+    report_id: UUID
+    received_at: str
+    outcomes: Annotated[tuple[OutcomeBody, ...], Length(0, MAX_RESOURCES)]
+
+    def checked(self, report_id: UUID) -> datetime:
+        """`receivedAt`; ValueError when the answer is not that of the report."""
+        if self.report_id != report_id:
+            raise ValueError("the answer to another report")
+        if any((item.outcome == "refused") is (item.code is None) for item in self.outcomes):
+            raise ValueError("a refusal without a code, or a code without a refusal")
+        return parse_time(self.received_at)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsReceiptBody:
+    schema: Literal[1]
+    report_id: UUID
+    allocation_id: UUID
+    outcome: Literal["recorded", "unchanged"]
+    accounts: Count
+    received_at: str
+
+    def checked(self, report_id: UUID) -> datetime:
+        """As above."""
+        if self.report_id != report_id:
+            raise ValueError("the answer to another report")
+        return parse_time(self.received_at)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBody:
+    username: Username
+    party_id: UUID
+    binding_id: UUID
+    binding_revision: Positive
+    generation: Positive
+    state: Literal["active", "retired"]
+
+
+@dataclass(frozen=True, slots=True)
+class MembersBody:
+    schema: Literal[1]
+    project_id: UUID
+    as_of: str
+    count: Count
+    members: Annotated[tuple[MemberBody, ...], Length(0, MAX_MEMBERS)]
+
+    def project(self) -> Project:
+        """The list; ValueError when it is not whole, ordered and distinct (S8)."""
+        parse_time(self.as_of)
+        if self.count != len(self.members):
+            raise ValueError("a list that does not match its count")
+        names = [item.username for item in self.members]
+        if sorted(set(names)) != names:
+            raise ValueError("usernames that are not ordered and distinct")
+        return Project(
+            self.project_id,
+            tuple(
+                Member(
+                    item.username,
+                    item.party_id,
+                    Identity(item.binding_id, item.generation),
+                    item.state == "active",
+                )
+                for item in self.members
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedBody:
+    project_id: UUID
+    party_id: UUID
+    binding_id: UUID
+    generation: Positive
+    username: Username
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedListBody:
+    schema: Literal[1]
+    site: str
+    as_of: str
+    count: Count
+    accounts: tuple[RetainedBody, ...]
+
+    def checked(self, site: str) -> tuple[Retained, ...]:
+        """The list; ValueError when it is another Site's, or not whole, ordered and distinct (P28)."""
+        parse_time(self.as_of)
+        if self.site != site:
+            raise ValueError("the list of another Site")
+        if self.count != len(self.accounts):
+            raise ValueError("a list that does not match its count")
+        keys = [
+            (str(item.project_id), str(item.party_id), str(item.binding_id), item.generation, item.username)
+            for item in self.accounts
+        ]
+        if sorted(set(keys)) != keys:
+            raise ValueError("accounts that are not ordered and distinct")
+        return tuple(
+            Retained(
+                item.project_id, item.username, item.party_id, Identity(item.binding_id, item.generation)
+            )
+            for item in self.accounts
+        )
+
+
+def encode_report(
+    report_id: UUID, observed_at: datetime, offering_id: UUID, resources: Sequence[ResourceReport]
+) -> bytes:
+    """The body of `POST …/reports`."""
+    bodies = tuple(
+        ResourceBody(
+            resource_id=item.resource_id,
+            offering_id=offering_id,
+            provider_project_ref=str(item.project_id),
+            native_name=item.native_name,
+            state=item.state.value,
+            paused=item.paused,
+            configured=_amounts(item.configured),
+            applied=_amounts(item.applied),
+            used=_amounts(item.used),
+        )
+        for item in resources
+    )
+    return write_document(ReportBody(1, report_id, render_time(observed_at), bodies))
+
+
+def encode_accounts(
+    report_id: UUID, observed_at: datetime, allocation_id: UUID, accounts: Sequence[Account]
+) -> bytes:
+    """The body of `POST …/accounts`."""
+    bodies = tuple(
+        AccountBody(
+            party_id=item.party_id,
+            name=item.name,
+            native_uid=item.native_uid,
+            uid_number=item.uid_number,
+            binding_id=item.identity.binding_id,
+            generation=item.identity.generation,
+            state="ready" if item.ready else "incomplete",
+        )
+        for item in accounts
+    )
+    return write_document(AccountsBody(1, report_id, render_time(observed_at), allocation_id, bodies))
+
+
+def _amounts(amounts: object) -> AmountsBody | None:
+    return dict(sorted(amounts.items())) if isinstance(amounts, dict) else None

@@ -1,0 +1,118 @@
+"""One pass: the time, then every source, then the decision, then the act, then the reports in the outbox
+(S8).
+
+`observedAt` is taken before the first read. Nothing is made of a source that could not be read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from site_bundle.kernel.errors import SiteError
+from site_bundle.reporter.application.apply_identities import ApplyIdentities, Difference
+from site_bundle.reporter.application.make_reports import MakeReports
+from site_bundle.reporter.application.ports import AppliedJournal, Cluster, Outbox, People, Platform, Provider
+from site_bundle.reporter.domain.decide import Decision, decide
+from site_bundle.reporter.domain.policy import Policy
+from site_bundle.reporter.domain.sources import Project, RowState, Sources
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What came of a pass. `failed`: error by source, of those that could not be read (`members` is any)."""
+
+    observed_at: datetime
+    decision: Decision
+    differences: tuple[Difference, ...]
+    reports: int
+    failed: Mapping[str, SiteError] = field(default_factory=dict)
+    sources: Sources | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveSite:
+    """The use case. `told` is called after each step: work goes on."""
+
+    provider: Provider
+    cluster: Cluster
+    people: People
+    platform: Platform
+    journal: AppliedJournal
+    outbox: Outbox
+    apply: ApplyIdentities
+    make: MakeReports
+    policy: Policy
+    checkpoint: Callable[[str], None] = field(default=lambda _name: None)
+    told: Callable[[], None] = field(default=lambda: None)
+
+    def run(self, *, now: datetime) -> Observed:
+        """`now` is the pass's `observedAt`. SiteError of the provider or the cluster: nothing can be said of
+        any allocation, and nothing is.
+        """
+        sources, failed = self._read()
+        decision = decide(sources, self.policy)
+        acts = [act for found in decision.sets for act in found.decided.applies]
+        differences = self.apply.run(acts, now=now)
+        self.told()
+        if any(difference.result == "applied" for difference in differences):
+            sources = self._again(sources)
+            decision = decide(sources, self.policy)
+        reports = self.make.run(decision, observed_at=now)
+        self.outbox.keep(reports, now)
+        self.checkpoint("reports-journalled")
+        return Observed(now, decision, tuple(differences), len(reports), failed, sources)
+
+    def _read(self) -> tuple[Sources, dict[str, SiteError]]:
+        failed: dict[str, SiteError] = {}
+        listing = self.provider.resources()
+        self.told()
+        slurm = self.cluster.read()
+        self.told()
+        directory = retained = None
+        try:
+            directory = self.people.read()
+        except SiteError as error:
+            failed["directory"] = error
+        self.told()
+        try:
+            retained = self.platform.retained()
+        except SiteError as error:
+            failed["retained"] = error
+        live = {row.project_id for row in listing.rows if row.state is not RowState.TERMINATED}
+        projects = self._projects(sorted(live), failed) if directory is not None else {}
+        applied = self.journal.applied()
+        return Sources(listing, slurm, directory, projects, retained, applied), failed
+
+    def _projects(self, wanted: Sequence[UUID], failed: dict[str, SiteError]) -> dict[UUID, Project | None]:
+        """One list a Project; one that fails takes no other with it, but an intake that is gone is not asked
+        for each.
+        """
+        found: dict[UUID, Project | None] = {}
+        for project in wanted:
+            try:
+                found[project] = self.platform.project(project)
+            except SiteError as error:
+                failed["members"] = error
+                if not error.code.startswith(("unavailable", "answer_malformed")):
+                    break
+            self.told()
+        return found
+
+    def _again(self, sources: Sources) -> Sources:
+        """The same sources with the comments and the journal as they are after the act."""
+        comments = self.cluster.comments()
+        accounts = {
+            name: replace(
+                account,
+                associations=tuple(
+                    replace(item, comment=comments.get(item.id, "")) for item in account.associations
+                ),
+            )
+            for name, account in sources.slurm.accounts.items()
+        }
+        return replace(
+            sources, slurm=replace(sources.slurm, accounts=accounts), applied=self.journal.applied()
+        )

@@ -1,0 +1,101 @@
+"""What the use cases need of the world; each read is whole or raises SiteError (X1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from site_bundle.reporter.domain.accounts import Apply
+from site_bundle.reporter.domain.sources import (
+    Applied,
+    Directory,
+    Listing,
+    Project,
+    Retained,
+    Slurm,
+)
+
+
+class Provider(Protocol):
+    """The offering's resources at Waldur: GET alone."""
+
+    def resources(self) -> Listing: ...
+
+
+class Cluster(Protocol):
+    """Slurm: a fixed number of commands, whatever the number of accounts."""
+
+    def read(self) -> Slurm: ...
+
+    def comments(self) -> Mapping[int, str]:
+        """The comment of every association, by id, read anew."""
+
+    def apply(self, acts: Sequence[Apply]) -> None:
+        """Writes each identity into its association's comment, as far as it can: what became true is read
+        back.
+        """
+
+    def writable(self, act: Apply) -> bool:
+        """Whether its comment can be written without changing what else stands in it."""
+
+
+class People(Protocol):
+    """The directory's people and groups."""
+
+    def read(self) -> Directory: ...
+
+
+class Platform(Protocol):
+    """What central says at the intake."""
+
+    def project(self, provider_project: UUID) -> Project | None:
+        """Members of the Project that holds this provider Project; None: proven that none does."""
+
+    def retained(self) -> tuple[Retained, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report as it is sent: `body` is never made again. `subject`: what it speaks of; `kind` is the call,
+    `reports` or `accounts`.
+    """
+
+    report_id: UUID
+    kind: str
+    subject: str
+    observed_at: datetime
+    body: bytes
+    sequence: int = 0
+    tried: bool = False
+
+
+class AppliedJournal(Protocol):
+    """What was applied to which incarnation."""
+
+    def applied(self) -> Mapping[int, Applied]: ...
+
+    def record_applied(self, acts: Sequence[Applied], now: datetime) -> None: ...
+
+
+class Outbox(Protocol):
+    """Reports on their way. Of a subject at most one was tried, and one newer waits behind it."""
+
+    def keep(self, reports: Sequence[Report], now: datetime) -> None:
+        """Adds reports; each replaces what of its subject was never tried."""
+
+    def next(self, after: int) -> Report | None:
+        """The oldest report above the sequence `after`."""
+
+    def mark_tried(self, report: Report, now: datetime) -> None: ...
+
+    def settle(self, report: Report) -> None:
+        """The report is over."""
+
+    def split(self, report: Report, parts: Sequence[Report], now: datetime) -> None:
+        """`parts` take the report's place."""
+
+    def waiting(self) -> tuple[int, datetime | None]:
+        """How many wait, and the oldest one's observation."""

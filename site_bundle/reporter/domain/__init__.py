@@ -1,0 +1,1 @@
+"""What is decided: no clock, no input, no output."""

@@ -1,0 +1,1 @@
+"""Every statement of the journal."""

@@ -1,0 +1,30 @@
+-- name: applied
+SELECT association_id, entry_uuid, party_id, binding_id, generation FROM applied;
+
+-- name: record_applied
+INSERT INTO applied (association_id, entry_uuid, party_id, binding_id, generation, applied_at)
+VALUES (:association_id, :entry_uuid, :party_id, :binding_id, :generation, :now)
+ON CONFLICT (association_id) DO UPDATE
+   SET entry_uuid = excluded.entry_uuid, party_id = excluded.party_id, binding_id = excluded.binding_id,
+       generation = excluded.generation, applied_at = excluded.applied_at;
+
+-- name: supersede
+-- Only what was never tried: what may have reached central is sent until it is answered.
+DELETE FROM outbox WHERE subject IN (SELECT value FROM json_each(:subjects)) AND tried_at IS NULL;
+
+-- name: keep
+INSERT INTO outbox (report_id, kind, subject, observed_at, body, made_at, tried_at)
+VALUES (:report_id, :kind, :subject, :observed_at, :body, :now, NULL);
+
+-- name: next
+SELECT sequence, report_id, kind, subject, observed_at, body, tried_at FROM outbox
+ WHERE sequence > :after ORDER BY sequence LIMIT 1;
+
+-- name: mark_tried
+UPDATE outbox SET tried_at = :now WHERE sequence = :sequence;
+
+-- name: settle
+DELETE FROM outbox WHERE sequence = :sequence;
+
+-- name: waiting
+SELECT count(*) AS number, min(observed_at) AS oldest FROM outbox;
