@@ -136,8 +136,18 @@ def migrate(
     except psycopg.Error as error:
         raise MigrationRefused(
             f"the database refused ({error.sqlstate or type(error).__name__}): "
-            f"{error.diag.message_primary or error}"
+            f"{error.diag.message_primary or error}{_remedy(error)}"
         ) from None
+
+
+def _remedy(error: psycopg.Error) -> str:
+    """What to do about a role that may not migrate, such as a process's or the operator's."""
+    if not isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return ""
+    return (
+        "; PHAROS_DATABASE_URL must name the migrator: a role that may make roles and schemas (a superuser,"
+        " or the database's owner with CREATEROLE), not the operator's or a process's"
+    )
 
 
 def require_schema(database: Database, packages: Sequence[str]) -> None:

@@ -84,7 +84,7 @@ def parse_expiry(text: str, now: datetime) -> datetime:
     try:
         if unit is not None:
             return now + parse_integer(text[:-1], minimum=1, maximum=36_500) * unit
-        return parse_rfc3339(text, field="--expires")
+        return parse_rfc3339(text, field="a time")
     except ValueError as error:
         raise GrantRefused("grant_expiry", f"--expires: {error}; a span such as 90d is taken too") from None
 

@@ -282,3 +282,13 @@ def test_o2_two_databases_of_one_server_migrate_at_once() -> None:
                 assert list(pool.map(lambda url: migrate(url, []), each)) == [KERNEL] * 4
     finally:
         shutil.rmtree(folder)
+
+
+def test_o2_a_role_that_may_not_migrate_is_told_which_may(pg_server: PgServer, migrated: str) -> None:
+    fresh = f"m_{secrets.token_hex(6)}"
+    pg_server.execute(f"CREATE DATABASE {fresh}")
+    try:
+        with pytest.raises(MigrationRefused, match=r"42501.*must name the migrator.*not the operator's"):
+            migrate(pg_server.role_url("pharos_operator", fresh), [])
+    finally:
+        pg_server.execute(f"DROP DATABASE {fresh} WITH (FORCE)")

@@ -42,6 +42,7 @@ def test_texts_that_are_no_expiry(text: str) -> None:
     with pytest.raises(GrantRefused) as refused:
         parse_expiry(text, NOW)
     assert refused.value.code == "grant_expiry"
+    assert str(refused.value).count("--expires") == 1
 
 
 @pytest.mark.parametrize(
