@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from installer.bootstrap.errors import refusal
+from installer.bootstrap.handoff import ARCHIVE
 from installer.bootstrap.inputs import HOST_TRUST, Trust, open_input
 from installer.bootstrap.signature import (
     ARCHIVE_NAMESPACE,
@@ -139,7 +140,7 @@ class VerifiedArchive:
 
 def open_verified(path: Path, *, allowed_signers: Path, trust: Trust = HOST_TRUST) -> VerifiedArchive:
     """The archive at ``path``, verified by the rules above. Raises Refusal."""
-    source = open_input(path, what="the archive", size_limit=ARCHIVE_LIMIT, trust=trust)
+    source = open_input(path, what=ARCHIVE, size_limit=ARCHIVE_LIMIT, trust=trust)
     try:
         packed = sealed_copy_of(source, "archive", size_limit=ARCHIVE_LIMIT)
     finally:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from installer.bootstrap.errors import refusal
+from installer.bootstrap.handoff import maker_of
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -96,7 +97,8 @@ def _open_at(folder: int, name: str, where: Path, what: str, flags: int) -> int:
     try:
         return os.open(name, flags, dir_fd=folder)
     except FileNotFoundError as error:
-        raise refusal("input_missing", found=f"no {where}", wanted=what) from error
+        maker = maker_of(what)
+        raise refusal("input_missing", found=f"no {where}", wanted=what, remedy=maker) from error
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(folder, name):
             raise refusal(

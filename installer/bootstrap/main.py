@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, NoReturn, TextIO
 
@@ -37,6 +38,8 @@ from installer.domain.refusal import USAGE as WRONG_USAGE
 
 PYTHON: Final = "3.13"
 DEFAULT_SIGNERS: Final = Path("/etc/pharos-hpc/allowed_signers")
+PHASES: Final = ("preflight", "install", "validate", "activate", "rollback", "recover", "status")
+_SHOWN: Final = 40
 _PASSED_ON: Final = ("TERM", "NO_COLOR", "PHAROS_LAB_CHECKPOINT")
 
 USAGE: Final = """\
@@ -184,8 +187,23 @@ def parse(folder: Path, arguments: Sequence[str]) -> Request:
         if name in own:
             raise refusal("usage", found=f"{name} twice", wanted="one")
         own[name] = Path(value).absolute()
+    refuse_unknown_phase(rest)
     archive = own.get("--archive", folder.parent / f"{folder.name}.tar.gz")
     return Request(archive, own.get("--allowed-signers", DEFAULT_SIGNERS), tuple(rest))
+
+
+def refuse_unknown_phase(rest: Sequence[str]) -> None:
+    """Raise Refusal ``usage`` for what no installer of this folder has, before anything is verified."""
+    word = rest[0] if rest else ""
+    if word in PHASES or word in {"-h", "--help"}:
+        return
+    near = get_close_matches(word, PHASES, n=1)
+    raise refusal(
+        "usage",
+        found=f"the phase {word[:_SHOWN]!a}" if word else "no phase",
+        wanted=f"first of all one of {', '.join(PHASES)}",
+        remedy=f"Did you mean {near[0]}?" if near else "",
+    )
 
 
 def scrubbed(environment: Mapping[str, str], archive: Path, digest: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Final
 
 from installer.bootstrap.errors import refusal
+from installer.bootstrap.handoff import SIGNERS
 from installer.bootstrap.inputs import HOST_TRUST, Trust, read_input
 from installer.bootstrap.known_answers import KNOWN_ANSWERS, MESSAGE, NAMESPACE
 from installer.domain.refusal import Refusal
@@ -99,7 +100,7 @@ def verify_signatures(
     """Who signed the sealed bytes ``message``, by the signatures beside ``path``. Raises Refusal
     ``signature_*``.
     """
-    signers = read_input(allowed_signers, what="the allowed signers", size_limit=_SIGNERS_LIMIT, trust=trust)
+    signers = read_input(allowed_signers, what=SIGNERS, size_limit=_SIGNERS_LIMIT, trust=trust)
     verified: list[VerifiedSignature] = []
     unsupported: list[str] = []
     for suffix in SUFFIXES:
@@ -176,7 +177,7 @@ def verify_one(
     """The principal who signed ``message`` with the one signature file ``signature``. Raises Refusal
     ``signature_*``.
     """
-    signers = read_input(allowed_signers, what="the allowed signers", size_limit=_SIGNERS_LIMIT, trust=trust)
+    signers = read_input(allowed_signers, what=SIGNERS, size_limit=_SIGNERS_LIMIT, trust=trust)
     data = _beside(signature, "", trust)
     if data is None:
         raise refusal("signature_missing", found=f"no {signature}", wanted="a signature")

@@ -7,6 +7,14 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from installer.bootstrap.handoff import (
+    AUTHORITY,
+    CREDENTIAL,
+    CREDENTIALS,
+    EVIDENCE,
+    PROFILE,
+    SITE_CONFIG,
+)
 from installer.bootstrap.inputs import open_folder, open_input, read_input
 from installer.bootstrap.signature import verify_one
 from installer.domain.evidence import NAMESPACE, Candidate, parse_evidence
@@ -31,12 +39,12 @@ class Site:
 def load_site(paths: HostPaths, config: Path, limits: Limits) -> Site:
     """Site configuration and profile. Raises Refusal."""
     document = read_yaml(
-        config, what="site configuration", schema="site-config.schema.json", trust=paths.trust, limits=limits
+        config, what=SITE_CONFIG, schema="site-config.schema.json", trust=paths.trust, limits=limits
     )
     parsed = parse_site_config(document)
     profile = read_yaml(
         paths.at(parsed.profile),
-        what="profile",
+        what=PROFILE,
         schema="profile.schema.json",
         trust=paths.trust,
         limits=limits,
@@ -47,9 +55,9 @@ def load_site(paths: HostPaths, config: Path, limits: Limits) -> Site:
 def read_credential(paths: HostPaths, site: Site, component: str, name: str, limits: Limits) -> bytes:
     """One private credential without its line end. Raises Refusal; the value is in no message (X5)."""
     path = paths.at(f"{site.config.credentials}/{component}/{name}")
-    with open_folder(path.parent, what="credential folder", trust=paths.trust) as folder:
+    with open_folder(path.parent, what=CREDENTIALS, trust=paths.trust) as folder:
         _refuse_wide(os.fstat(folder), path.parent, 0o700)
-    descriptor = open_input(path, what="credential", trust=paths.trust, size_limit=limits.credential_size)
+    descriptor = open_input(path, what=CREDENTIAL, trust=paths.trust, size_limit=limits.credential_size)
     with os.fdopen(descriptor, "rb") as file:
         _refuse_wide(os.fstat(descriptor), path, 0o600)
         data = file.read(limits.credential_size).strip()
@@ -76,13 +84,13 @@ def read_authority_file(paths: HostPaths, name: str, where: str, limits: Limits)
     """
     if not name:
         return None
-    what = f"the certificate authority of {where}"
+    what = f"{AUTHORITY} of {where}"
     return read_input(paths.at(name), what=what, size_limit=limits.authority_size, trust=paths.trust)
 
 
 def read_evidence(paths: HostPaths, site: Site, folder: Path, limits: Limits) -> list[Candidate]:
     """Every evidence file of ``folder``, its signature verified. Raises Refusal for the folder itself."""
-    with open_folder(folder, what="evidence folder", trust=paths.trust) as descriptor:
+    with open_folder(folder, what=EVIDENCE, trust=paths.trust) as descriptor:
         listed = os.listdir(descriptor)  # noqa: PTH208 - the very folder that was judged, by its descriptor
     names = sorted(name for name in listed if name.endswith((".yaml", ".yml")))
     if len(names) > _EVIDENCE_FILES:

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import yaml
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
 from yaml.events import AliasEvent, NodeEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from installer.bootstrap.inputs import Trust, read_input
 from installer.domain.limits import Limits
 from installer.domain.refusal import USAGE, Refusal
+from installer.host.schema_words import Place, line_numbers, words_of
 
 _SECRET_KEY = re.compile(r"(token|passw|secret|private_?key|api_?key|bearer|passphrase)", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
@@ -51,7 +51,8 @@ def read_yaml(path: Path, *, what: str, schema: str, trust: Trust, limits: Limit
 def check_yaml(data: bytes, *, what: str, schema: str) -> Mapping[str, object]:
     """The checked document in ``data``. Raises Refusal as ``read_yaml`` does."""
     try:
-        document = _plain(_compose(data.decode("utf-8")), "$")
+        node = _compose(data.decode("utf-8"))
+        document = _plain(node, "$")
         if not isinstance(document, dict):
             raise _InputError("no mapping at its top")
     except UnicodeDecodeError as error:
@@ -67,7 +68,7 @@ def check_yaml(data: bytes, *, what: str, schema: str) -> Mapping[str, object]:
             remedy="Put it into its own file in the credential folder, and have it replaced: it was exposed.",
             exit_code=USAGE,
         )
-    _check_schema(document, what, schema)
+    _check_schema(document, line_numbers(node), what, schema)
     return document
 
 
@@ -142,43 +143,17 @@ def _secrets(value: object, where: str) -> Iterator[str]:
         yield where
 
 
-def _check_schema(document: dict[str, object], what: str, schema: str) -> None:
-    validator = Draft202012Validator(load_schema(schema))
-    errors = sorted(validator.iter_errors(document), key=lambda error: error.json_path)
+def _check_schema(document: dict[str, object], lines: Mapping[Place, int], what: str, schema: str) -> None:
+    errors = list(Draft202012Validator(load_schema(schema)).iter_errors(document))
     if errors:
+        words = words_of(errors, lines, schema=schema)
         raise Refusal(
             "schema_mismatch",
-            found=f"{what}: {_words(errors[0])}",
-            wanted=f"what {schema} says",
-            remedy="Correct the file; profiles/README.md explains every key.",
+            found=f"{what}: {words.found}",
+            wanted=words.wanted,
+            remedy=words.remedy,
             exit_code=USAGE,
         )
-
-
-def _words(error: ValidationError) -> str:
-    """The fault without the value it was found in; names of keys alone are told."""
-    place = error.json_path
-    instance = error.instance if isinstance(error.instance, dict) else {}
-    match error.validator:
-        case "additionalProperties":
-            known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
-            unknown = sorted(key for key in instance if key not in known)
-            return f"unknown key {unknown[0][:40]!a} at {place}"
-        case "required":
-            required = error.schema.get("required", []) if isinstance(error.schema, dict) else []
-            missing = [key for key in required if key not in instance]
-            return f"key {missing[0]!a} is missing at {place}"
-        case "type":
-            return f"{place} is not of type {error.validator_value}"
-        case "enum" | "const" | "pattern" | "minimum" | "maximum":
-            return f"{place} is not within {error.validator} {error.validator_value}"
-        case "not":
-            return f"{place} has no place in this file: its component is not among `components`"
-        case "contains":
-            rule = error.validator_value
-            return f"{place} does not hold {rule.get('const') if isinstance(rule, dict) else rule}"
-        case _:
-            return f"{place} breaks the rule {error.validator}"
 
 
 def _line(mark: object) -> int:

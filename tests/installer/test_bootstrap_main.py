@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from installer import cli as command_line
+from installer.bootstrap import handoff
 from installer.bootstrap import main as bootstrap
 from installer.bootstrap.errors import CODES, refusal
 from installer.bootstrap.host import Host, check_interpreter, check_machine, read_host
+from installer.bootstrap.inputs import read_input
 from installer.bootstrap.main import DEFAULT_SIGNERS, Places, parse, prepare, scrubbed
 from installer.domain.refusal import Refusal
 from tests.installer.archives import TRUST, Workshop, real_release
@@ -21,6 +24,7 @@ from tests.installer.test_bootstrap_environment import BASE
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 LATER = datetime(2026, 6, 1, tzinfo=UTC).timestamp()
+ROOT = Path(__file__).parents[2]
 FOLDER = Path("/root/pharos-hpc-site-v0.1.0")
 GOOD = Host(
     Path("/usr/bin/python3.13"), "CPython", "3.13", "3.13.5", False, False, (), "x86_64", "glibc 2.41"
@@ -145,6 +149,40 @@ def test_from_an_archive_to_the_installer(workshop: Workshop, tmp_path: Path) ->
     )
     assert outcome.stdout == "controller\n"
     assert not list(folder.rglob("__pycache__"))
+
+
+def test_I1_the_phases_are_those_of_the_command_line() -> None:
+    assert set(bootstrap.PHASES) == set(command_line.cli.commands)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["instal"], "Did you mean install?"),
+        (["activte", "--components", "ssh-access"], "Did you mean activate?"),
+        (["--json", "status"], "one of preflight, install"),
+        (["everything"], "Run install.sh --help."),
+        ([], "no phase"),
+    ],
+)
+def test_I1_a_mistyped_phase_is_refused_before_anything_is_verified(
+    tmp_path: Path, words: list[str], told: str
+) -> None:
+    with pytest.raises(Refusal) as caught:
+        prepare(tmp_path, ["--archive", "/nowhere.tar.gz", *words], {}, now=LATER, places=places(tmp_path))
+    assert (caught.value.code, caught.value.exit_code) == ("usage", 2)
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("what", sorted(handoff.MAKERS))
+def test_I3_a_missing_part_of_the_hand_off_says_who_makes_it_and_where_the_guide_tells(
+    tmp_path: Path, what: str
+) -> None:
+    with pytest.raises(Refusal) as caught:
+        read_input(tmp_path / "absent", what=what, size_limit=1, trust=TRUST)
+    assert caught.value.code == "input_missing" and str(tmp_path / "absent") in caught.value.found
+    section = caught.value.remedy.split('"')[1]
+    assert f"\n## {section}\n" in (ROOT / "docs" / "administrator.md").read_text(encoding="utf-8")
 
 
 def test_row12_H14_a_program_that_may_not_run_is_told(tmp_path: Path) -> None:

@@ -142,6 +142,40 @@ def test_h22_what_the_schema_does_not_know_is_refused_by_its_place(
     assert "$" in refused(rig, "schema_mismatch")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("site_api:", "site_apl:", ["line 7: unknown key 'site_apl' at $", "Did you mean site_api?"]),
+        (
+            "kind: laboratory",
+            "kind: labratory",
+            ["line 3: $.kind", "production, laboratory", "mean laboratory"],
+        ),
+        ("  max: 5", "  maximum: 5", ["line 12: unknown key 'maximum' at $.uid_range", "one of min, max"]),
+        ("min: 5000000", "min: many", ["line 11: $.uid_range.min is not of type integer", "lowest"]),
+        ("name: l", "name: L", ["line 2: $.name is not within pattern", "the site's id"]),
+    ],
+)
+def test_i3_a_mistake_is_told_with_line_allowed_words_and_what_was_meant(
+    rig: Rig, old: str, new: str, told: list[str]
+) -> None:
+    import yaml
+
+    text = yaml.safe_dump(PROFILE, sort_keys=False)
+    assert text.count(old) >= 1
+    profile_text(rig, text.replace(old, new, 1))
+    said = refused(rig, "schema_mismatch")
+    for words in told:
+        assert words in said
+    assert "labratory" not in said and "many" not in said, "a value is never quoted"
+
+
+def test_i3_all_mistakes_are_told_at_once_and_bounded(rig: Rig) -> None:
+    rig.profile(kind="x", architecture="y", **{f"z{number}": 1 for number in range(9)})
+    said = refused(rig, "schema_mismatch")
+    assert said.count("line 1:") == 5 and "and 6 more" in said
+
+
 def access(**changes: object) -> dict[str, object]:
     assert isinstance(LDAP, dict)
     return {"ldap": {"ssh_access": {**LDAP["ssh_access"], **changes}}}
