@@ -1,0 +1,35 @@
+"""A new Run (E1, E4): everything it will ever act as is fixed here."""
+
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from central.execution.domain.command import COMMANDS
+from central.execution.domain.progress import Step, begin
+from central.execution.domain.request import RunRequest
+from central.execution.domain.run import Attempt, Identity, Run, RunState, Stage, StageName
+
+
+def run_id_of(command: UUID, project: UUID) -> UUID:
+    """The Run's id follows from the command, so that the same one again is the same Run."""
+    return uuid5(COMMANDS, f"run {project} {command}")
+
+
+def accept(
+    run_id: UUID, request: RunRequest, allocation_id: UUID, *, identity: Identity, member: UUID, now: datetime
+) -> Step:
+    """The accepted Run with its first command."""
+    attempt = Attempt(uuid5(COMMANDS, f"attempt {run_id} 1"), 1, tuple(Stage(name) for name in StageName))
+    run = Run(
+        run_id=run_id,
+        request=request,
+        allocation_id=allocation_id,
+        identity=identity,
+        created_by=member,
+        created_at=now,
+        changed_at=now,
+        state=RunState.ACCEPTED,
+        reason=None,
+        attempts=(attempt,),
+        revision=0,
+    )
+    return begin(run, now)

@@ -1,0 +1,215 @@
+"""How a Run moves (S1, S2, E7). Every step is pure and gives the next version with the commands it asks for.
+
+1. A stage is issued only when the verdict before it is in, and only while the Run is not ending.
+2. An acknowledgement or a result said again is told the same and moves nothing; another one under a recorded
+   command is refused.
+3. A command that ran out of its validity before it was begun is asked for again under a new id; any other
+   refusal of a Site is definite and ends the Run.
+4. A Run ends with the verdict of its stage; cancelling, whatever ends next ends it as cancelled. What a job
+   did before its cancel reached it is not undone.
+5. The chain's end is the Git server's word, not the Site's: until `confirm_output` the Run still runs.
+6. Whatever was ever issued is cleaned up once; only an acknowledged cleanup releases the account (P27).
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from central.execution.domain.command import (
+    Cancel,
+    CleanUp,
+    SiteCommand,
+    command_id,
+    submit,
+)
+from central.execution.domain.run import (
+    Acknowledgement,
+    Cancellation,
+    Cleanup,
+    Output,
+    Result,
+    Run,
+    RunState,
+    Stage,
+    StageName,
+    StageState,
+    Verdict,
+    WaitReason,
+)
+
+EXPIRED: Final = "command_expired"
+CONSENT_EXPIRED: Final = WaitReason.CONSENT_EXPIRED.value
+_END: Final = {Verdict.CANCELLED: RunState.CANCELLED, Verdict.TIMED_OUT: RunState.TIMED_OUT}
+
+
+class Refusal(StrEnum):
+    """Why a step is not taken; each a code of docs/wire.md."""
+
+    COMMAND_UNKNOWN = "command_unknown"
+    COMMAND_ACKNOWLEDGED = "command_acknowledged"
+    COMMAND_NOT_ACKNOWLEDGED = "command_not_acknowledged"
+    RUN_ENDED = "run_ended"
+
+
+class StepRefused(Exception):
+    """The step does not fit where the Run stands; nothing is changed."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.value)
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The Run after a step, and the commands it asks for in their order. Unchanged: the very same Run."""
+
+    run: Run
+    commands: tuple[SiteCommand, ...] = ()
+
+
+def begin(run: Run, now: datetime) -> Step:
+    """Issues the first stage of a new Run, or of one whose wait is over."""
+    if run.ended or run.state is RunState.CANCELLING:
+        return Step(run)
+    stage = next((each for each in run.attempt.stages if each.state is not StageState.DONE), None)
+    if stage is None or stage.state is not StageState.WAITING:
+        return Step(_moved(run, now, state=RunState.RUNNING, reason=None))
+    return _issue(_moved(run, now, state=RunState.RUNNING, reason=None), stage.name)
+
+
+def hold(run: Run, reason: WaitReason, now: datetime) -> Step:
+    """Says why nothing more is begun for now. What runs, runs on."""
+    if run.ended or run.state is RunState.CANCELLING or run.reason == reason.value:
+        return Step(run)
+    return Step(_moved(run, now, state=RunState.WAITING, reason=reason.value))
+
+
+def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -> Step:
+    """Rules 2 and 3. Raises `StepRefused`."""
+    if run.cancellation is not None and run.cancellation.command_id == command:
+        cancelled = replace(run.cancellation, acknowledged=True)
+        return Step(run if run.cancellation.acknowledged else replace(run, cancellation=cancelled))
+    if run.cleanup is not None and run.cleanup.command_id == command:
+        cleaned = replace(run.cleanup, acknowledged=True)
+        return Step(run if run.cleanup.acknowledged else _moved(run, now, cleanup=cleaned))
+    if any(command in each.expired for each in run.attempt.stages):
+        if not said.accepted and said.code == EXPIRED:
+            return Step(run)
+        raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+    stage = _stage_of(run, command)
+    if stage.acknowledgement is not None:
+        if _same(stage.acknowledgement, said):
+            return Step(run)
+        raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+    known = replace(stage, acknowledgement=said)
+    if said.accepted:
+        return Step(_staged(run, now, replace(known, state=StageState.SUBMITTED)))
+    if said.code == EXPIRED and run.state is not RunState.CANCELLING:
+        again = replace(stage, state=StageState.WAITING, expired=(*stage.expired, command))
+        return _issue(_staged(run, now, again), stage.name)
+    refused = _staged(run, now, replace(known, state=StageState.DONE))
+    ended = RunState.CANCELLED if run.state is RunState.CANCELLING else RunState.FAILED
+    return _end(refused, ended, said.code, now)
+
+
+def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Step:
+    """Rules 1, 2, 4 and 5. Raises `StepRefused`."""
+    stage = _stage_of(run, command)
+    if stage.result is not None:
+        if replace(stage.result, result_id=result.result_id) == result:
+            return Step(run)
+        raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+    if stage.state is not StageState.SUBMITTED:
+        raise StepRefused(Refusal.COMMAND_NOT_ACKNOWLEDGED)
+    done = _staged(run, now, replace(stage, state=StageState.DONE, result=result))
+    if run.state is RunState.CANCELLING:
+        return _end(done, RunState.CANCELLED, None, now)
+    if result.verdict is not Verdict.COMPLETED:
+        return _end(done, _END.get(result.verdict, RunState.FAILED), result.code or _why(stage, result), now)
+    following = next((each for each in done.attempt.stages if each.state is StageState.WAITING), None)
+    if following is not None:
+        return _issue(done, following.name) if done.state is not RunState.WAITING else Step(done)
+    if result.output is None:
+        return _end(done, RunState.COMPLETED, None, now)
+    return Step(done)
+
+
+def confirm_output(run: Run, found: Output | None, now: datetime) -> Step:
+    """Rule 5: `found` is what the Git server has at the Run's ref, None proven absent."""
+    awaited = run.output_awaited
+    if awaited is None or run.ended:
+        return Step(run)
+    if found != awaited:
+        return _end(run, RunState.FAILED, "output_unconfirmed", now)
+    return _end(replace(run, output=awaited), RunState.COMPLETED, None, now)
+
+
+def cancel(run: Run, actor: UUID, reason: str | None, now: datetime) -> Step:
+    """Asks for the end. Raises `StepRefused` when it is over; asked again, the first asking stands."""
+    if run.ended:
+        raise StepRefused(Refusal.RUN_ENDED)
+    if run.cancellation is not None:
+        return Step(run)
+    asked = Cancellation(actor, reason, now)
+    outstanding = [each for each in run.attempt.stages if _outstanding(each)]
+    if not outstanding:
+        return _end(replace(run, cancellation=asked), RunState.CANCELLED, None, now)
+    command = command_id(run, "cancel", 1)
+    ordered = replace(asked, command_id=command)
+    next_run = _moved(run, now, state=RunState.CANCELLING, reason=None, cancellation=ordered)
+    return Step(next_run, (SiteCommand(command, run.attempt, Cancel(actor, "member_asked")),))
+
+
+def _outstanding(stage: Stage) -> bool:
+    return stage.state in (StageState.ISSUED, StageState.SUBMITTED)
+
+
+def _issue(run: Run, name: StageName) -> Step:
+    stage = next(each for each in run.attempt.stages if each.name is name)
+    issues = stage.issues + 1
+    command = command_id(run, name.value, issues)
+    issued = replace(stage, state=StageState.ISSUED, issues=issues, command_id=command)
+    after = _with_stage(run, issued)
+    return Step(after, (SiteCommand(command, after.attempt, submit(after, name)),))
+
+
+def _end(run: Run, state: RunState, reason: str | None, now: datetime) -> Step:
+    """Rule 6."""
+    ended = _moved(run, now, state=state, reason=reason)
+    if not any(stage.issues for stage in run.attempt.stages):
+        return Step(ended)
+    command = command_id(run, "cleanup", 1)
+    cleaned = replace(ended, cleanup=Cleanup(command))
+    return Step(cleaned, (SiteCommand(command, cleaned.attempt, CleanUp()),))
+
+
+def _stage_of(run: Run, command: UUID) -> Stage:
+    for stage in run.attempt.stages:
+        if stage.command_id == command:
+            return stage
+    raise StepRefused(Refusal.COMMAND_UNKNOWN)
+
+
+def _same(known: Acknowledgement, said: Acknowledgement) -> bool:
+    """A Site that lost our receipt may say it under another ackId; what it says must not differ."""
+    return replace(known, ack_id=said.ack_id) == said
+
+
+def _why(stage: Stage, result: Result) -> str:
+    return f"{stage.name.value.replace('-', '_')}_{result.verdict.value}"
+
+
+def _staged(run: Run, now: datetime, stage: Stage) -> Run:
+    return _moved(_with_stage(run, stage), now)
+
+
+def _with_stage(run: Run, stage: Stage) -> Run:
+    stages = tuple(stage if each.name is stage.name else each for each in run.attempt.stages)
+    return replace(run, attempts=(*run.attempts[:-1], replace(run.attempt, stages=stages)))
+
+
+def _moved(run: Run, now: datetime, **changes: object) -> Run:
+    """The next revision."""
+    return replace(run, changed_at=now, revision=run.revision + 1, **changes)  # type: ignore[arg-type]

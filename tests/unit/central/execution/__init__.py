@@ -1,0 +1,1 @@
+"""Runs, as pure values."""
