@@ -1,9 +1,9 @@
 """Run as ``pharos-agent``: binds to the directory with the password, counts both bases, and tries what it
 may not write (I7, I8, I9, S8).
 
-``python -I -m installer.host.ldap_agent_child`` reads one JSON object ``{url, bind_dn, password, bases,
-probe_entry}`` from stdin and writes one to stdout: ``{identity, bases: [{name, outcome, listed, held}],
-steps: [{name, wanted, found}]}``.
+``python -I -m installer.host.ldap_agent_child`` reads one JSON object ``{url, bind_dn, password, bases:
+[[name, class]], probe_entry}`` from stdin and writes one to stdout: ``{identity, bases: [{name, outcome,
+listed, held}], steps: [{name, wanted, found}]}``.
 
 The password is never in argv, environment or output (X5). Writes go to the administrators' probe entry
 alone, and whatever a wrongly permitted write changed is put back at once. When the server cuts a list, the
@@ -13,16 +13,20 @@ entries are counted in slices of their entryUUIDs, so that the answer can say ho
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from ldap3 import BASE, LEVEL, MODIFY_ADD, MODIFY_DELETE, MODIFY_REPLACE, NONE, SIMPLE, Connection, Server
+from ldap3 import BASE, MODIFY_ADD, MODIFY_DELETE, MODIFY_REPLACE, NONE, SIMPLE, SUBTREE, Connection, Server
 from ldap3.core.exceptions import LDAPException
 
 from installer.host.ldap_child import PROBE_KEY
 
 REFUSED = "refused"
 COMPLETE, CUT, ABSENT = "complete", "cut", "absent"
-_SUCCESS, _SIZE_LIMIT, _ADMIN_LIMIT, _NO_SUCH_OBJECT = 0, 4, 11, 32
+_SUCCESS, _NO_SUCH_OBJECT = 0, 32
+_CUT_BY = frozenset({4, 11})
+"""sizeLimitExceeded, adminLimitExceeded."""
+_PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
+_PAGE = 500
 _DENIED = frozenset({19, 50, 53})
 """constraintViolation, insufficientAccessRights, unwillingToPerform: three ways to say no (RFC 4511)."""
 _SECONDS = 15
@@ -50,7 +54,7 @@ def main() -> int:
             sys.stderr.write(f"the bind is answered with {connection.result['description']}\n")
             return 1
         identity = connection.extend.standard.who_am_i()
-        bases = [count(connection, base) for base in request["bases"]]
+        bases = [count(connection, base, kind) for base, kind in request["bases"]]
         steps = probe(connection, request["probe_entry"])
     except LDAPException as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -61,24 +65,24 @@ def main() -> int:
     return 0
 
 
-def count(connection: Connection, base: str) -> dict[str, Any]:
-    """How many entries right below ``base`` one plain search lists, and how many there are.
+def count(connection: Connection, base: str, kind: str) -> dict[str, Any]:
+    """How many entries of a class below ``base`` the server lists, and how many there are.
 
-    ``held`` is None when it could not be counted. The reporter reads the same way: complete or nothing.
+    Listed as the reporter lists them, in pages: slapd counts all pages of one search against its limit,
+    unless ``size.prtotal`` says otherwise. ``held`` is None when it could not be counted.
     """
-    code, listed = _list(connection, base, "(objectClass=*)")
-    if code == _SUCCESS:
-        exists, _ = _list(connection, base, "(objectClass=*)", scope=BASE)
-        found = ABSENT if exists == _NO_SUCH_OBJECT else COMPLETE
-        return {"name": base, "outcome": found, "listed": listed, "held": listed}
-    if code == _NO_SUCH_OBJECT:
+    connection.search(base, "(objectClass=*)", BASE, attributes=["1.1"])
+    if _result(connection) == _NO_SUCH_OBJECT:
         return {"name": base, "outcome": ABSENT, "listed": 0, "held": 0}
-    if code in {_SIZE_LIMIT, _ADMIN_LIMIT}:
-        return {"name": base, "outcome": CUT, "listed": listed, "held": _count_slices(connection, base)}
+    code, listed = _list(connection, base, f"(objectClass={kind})")
+    if code == _SUCCESS:
+        return {"name": base, "outcome": COMPLETE, "listed": listed, "held": listed}
+    if code in _CUT_BY:
+        return {"name": base, "outcome": CUT, "listed": listed, "held": _slices(connection, base, kind)}
     raise LDAPException(f"{base}: the search is answered with {connection.result['description']}")
 
 
-def _count_slices(connection: Connection, base: str) -> int | None:
+def _slices(connection: Connection, base: str, kind: str) -> int | None:
     """Count by entryUUID, one hex digit finer wherever a slice is cut too."""
     held, asked = 0, 0
     waiting = list(_HEX)
@@ -88,23 +92,34 @@ def _count_slices(connection: Connection, base: str) -> int | None:
         if asked > _SLICES or len(prefix) > 8:
             return None
         low, high = prefix + _ZERO[len(prefix) :], prefix + _LAST[len(prefix) :]
-        code, listed = _list(connection, base, f"(&(entryUUID>={low})(entryUUID<={high}))")
+        code, listed = _list(
+            connection, base, f"(&(objectClass={kind})(entryUUID>={low})(entryUUID<={high}))"
+        )
         if code == _SUCCESS:
             held += listed
-        elif code in {_SIZE_LIMIT, _ADMIN_LIMIT}:
+        elif code in _CUT_BY:
             waiting += [prefix + digit for digit in _HEX]
         else:
             return None
     return held
 
 
-def _list(
-    connection: Connection, base: str, pattern: str, scope: Literal["BASE", "LEVEL"] = LEVEL
-) -> tuple[int, int]:
-    """Result code and number of entries of one search that asks for no attribute (RFC 4511, 4.5.1.8)."""
-    connection.search(base, pattern, scope, attributes=["1.1"])
-    entries = [item for item in connection.response or [] if item["type"] == "searchResEntry"]
-    return int(connection.result["result"]), len(entries)
+def _list(connection: Connection, base: str, pattern: str) -> tuple[int, int]:
+    """Result code and number of entries of one search that asks for no attribute (RFC 4511, 4.5.1.8), in
+    pages (RFC 2696).
+    """
+    listed, cookie = 0, None
+    while True:
+        connection.search(base, pattern, SUBTREE, attributes=["1.1"], paged_size=_PAGE, paged_cookie=cookie)
+        listed += sum(1 for item in connection.response or [] if item["type"] == "searchResEntry")
+        control = (connection.result.get("controls") or {}).get(_PAGED)
+        cookie = control["value"]["cookie"] if control else None
+        if _result(connection) != _SUCCESS or not cookie:
+            return _result(connection), listed
+
+
+def _result(connection: Connection) -> int:
+    return int(connection.result["result"])
 
 
 def probe(connection: Connection, entry: str) -> list[dict[str, str]]:
@@ -148,7 +163,7 @@ def _try(
     connection: Connection, entry: str, changes: Mapping[str, object], back: Mapping[str, object]
 ) -> str:
     connection.modify(entry, dict(changes))  # type: ignore[no-untyped-call]
-    code, words = int(connection.result["result"]), str(connection.result["description"])
+    code, words = _result(connection), str(connection.result["description"])
     if code in _DENIED:
         return REFUSED
     if code == _SUCCESS:

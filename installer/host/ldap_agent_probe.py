@@ -4,7 +4,6 @@ write; asked by a child with that identity (I7, I8, I9).
 
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +16,7 @@ from installer.host.ldap_probe import ProbeStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedBase:
-    """One base: ``listed`` entries in one plain search, ``held`` in all (None: not countable)."""
+    """One base: accounts or groups ``listed`` by one search, and ``held`` in all (None: not countable)."""
 
     name: str
     outcome: Literal["complete", "cut", "absent"]
@@ -38,7 +37,7 @@ def ask_agent_directory(
     run: Runner, agent: LdapAgent, *, password: bytes, probe_entry: str, run_as: RunAs, timeout: float
 ) -> AgentAnswer | str:
     """The child's answer, or why there is none. The password goes to its stdin alone (X5)."""
-    bases: Sequence[str] = (agent.people_base, agent.groups_base)
+    bases = ((agent.people_base, "posixAccount"), (agent.groups_base, "posixGroup"))
     request = {
         "url": agent.url,
         "bind_dn": agent.bind_dn,
