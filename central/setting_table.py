@@ -12,6 +12,7 @@ from central.setting_values import (
     parse_https_url,
     parse_intake_keys,
     parse_listen,
+    parse_names,
     parse_private_file,
     parse_sites,
     parse_text,
@@ -169,6 +170,21 @@ SETTINGS: tuple[Setting, ...] = (
         "RESOURCE_PROVISIONING_VIEWS_BROKER_DIRECT_URL", "PostgreSQL URL",
         "The broker's server itself, for LISTEN (O4). Not set: RESOURCE_PROVISIONING_VIEWS_BROKER_URL.",
         parse_database_url, _VIEWERS, secret=True,
+    ),
+    Setting(
+        "RESOURCE_PROVISIONING_QUERIES_BROKER_URL", "PostgreSQL URL",
+        "The broker as pharos_resource_provisioning_queries, for accepted work and its owners (P29, X12).",
+        parse_database_url, _WORKER, required=True, secret=True,
+    ),
+    Setting(
+        "RESOURCE_PROVISIONING_QUERIES_BROKER_DIRECT_URL", "PostgreSQL URL",
+        "That broker's server itself, for LISTEN (O4). Not set: RESOURCE_PROVISIONING_QUERIES_BROKER_URL.",
+        parse_database_url, _WORKER, secret=True,
+    ),
+    Setting(
+        "PHAROS_ACCEPTED_WORK_OWNERS", "names, comma-separated",
+        "Who accepts work and is asked for all of it; each answers at its queue `<name>.questions` (P29).",
+        parse_names, _INTAKE | _WORKER | frozenset({"migrate"}), "execution,pipeline",
     ),
     Setting(
         "RESOURCE_PROVISIONING_WALDUR_INSTANCE", "text",

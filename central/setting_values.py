@@ -106,6 +106,16 @@ def parse_sites(text: str) -> tuple[str, ...]:
     return sites
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Distinct lower-case names."""
+    names = tuple(text.split(","))
+    if len(set(names)) != len(names) or not all(
+        re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name) for name in names
+    ):
+        raise ValueError("wanted distinct names, comma-separated, each [a-z][a-z0-9-]{0,31}")
+    return names
+
+
 def parse_intake_keys(text: str) -> tuple[str, ...]:
     """One intake key, or two while it is changed (P11)."""
     keys = tuple(text.split(","))

@@ -23,6 +23,7 @@ from central.setting_values import Listen, parse_sites
 
 __all__ = [
     "SETTINGS",
+    "BrokerUrls",
     "Environment",
     "Listen",
     "Oidc",
@@ -67,6 +68,14 @@ class Oidc:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerUrls:
+    """The broker as one identity: for statements, and for LISTEN (O4)."""
+
+    url: str = field(repr=False)
+    direct_url: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Validated settings of one process; what the process does not read is None or empty."""
 
@@ -76,8 +85,9 @@ class Settings:
     database_url: str = field(repr=False)
     database_direct_url: str = field(repr=False)
     provisioning_url: str | None = field(repr=False)
-    broker_url: str | None = field(repr=False)
-    broker_direct_url: str | None = field(repr=False)
+    views_broker: BrokerUrls | None
+    queries_broker: BrokerUrls | None
+    work_owners: tuple[str, ...]
     prepared_statements: bool
     listen: Listen | None
     tls: Tls | None
@@ -215,7 +225,6 @@ def _assemble(
     certificate, issuer = values["PHAROS_TLS_CERTIFICATE"], values["PHAROS_OIDC_ISSUER"]
     listen = f"PHAROS_{process.upper()}_LISTEN"
     url = f"{'RESOURCE_PROVISIONING' if process in OWNERS else 'PHAROS'}_DATABASE_URL"
-    broker = values[_BROKER]
     return Settings(
         process=process,
         environment=cast(Environment, values["PHAROS_ENVIRONMENT"]),
@@ -223,8 +232,9 @@ def _assemble(
         database_url=values[url],
         database_direct_url=values["PHAROS_DATABASE_DIRECT_URL"] or values[url],
         provisioning_url=values["RESOURCE_PROVISIONING_DATABASE_URL"],
-        broker_url=broker,
-        broker_direct_url=values["RESOURCE_PROVISIONING_VIEWS_BROKER_DIRECT_URL"] or broker,
+        views_broker=_broker(values, "VIEWS"),
+        queries_broker=_broker(values, "QUERIES"),
+        work_owners=values["PHAROS_ACCEPTED_WORK_OWNERS"],
         prepared_statements=values["PHAROS_DATABASE_PREPARED_STATEMENTS"] == "on",
         listen=values.get(listen),
         tls=Tls(certificate, values["PHAROS_TLS_KEY_FILE"]) if certificate else None,
@@ -239,3 +249,9 @@ def _assemble(
         intake_keys=keys,
         ignored=ignored,
     )
+
+
+def _broker(values: Mapping[str, Any], identity: str) -> BrokerUrls | None:
+    url = values[f"RESOURCE_PROVISIONING_{identity}_BROKER_URL"]
+    direct = values[f"RESOURCE_PROVISIONING_{identity}_BROKER_DIRECT_URL"]
+    return BrokerUrls(url, direct or url) if url else None

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from central.kernel.broker_administration import Administration, Buried, QueueState
 from central.kernel.times import format_rfc3339
+from central.processes import retention
 from central.processes.broker_link import administration
 from central.processes.provisioning_worker import ADMINISTRATION
 from central.processes.refusals import QueueUnknown
+from central.retention.domain.ids import Owner
 from central.settings import Settings
 
-WHOLE: Administration = ADMINISTRATION
-"""What every context of central needs of the broker."""
 _PAGE = 10_000
 
 
@@ -39,8 +39,9 @@ class Administered:
 
 def administer(settings: Settings, *, dry_run: bool) -> Administered:
     """Makes what the broker lacks, or only says it."""
+    wanted = ADMINISTRATION + retention.administration(tuple(map(Owner, settings.work_owners)))
     with administration(settings.database_direct_url) as broker:
-        lacking = broker.lacking(WHOLE)
+        lacking = broker.lacking(wanted)
         if not dry_run:
             broker.apply(lacking)
         return Administered(lacking)

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from central.kernel.broker import Broker
@@ -12,7 +12,8 @@ from central.kernel.broker_administration import BrokerAdministration
 from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
-from central.settings import Settings
+from central.processes.options import database_options
+from central.settings import BrokerUrls, Settings
 
 ADMINISTRATOR: Final = "broker-administration"
 
@@ -35,27 +36,25 @@ class BrokerLink:
         self.database.close()
 
 
-def open_broker(settings: Settings, application: str, connections: int) -> BrokerLink:
-    """Opens the broker of the settings. `ValueError` without its URL, which the settings' rules require."""
-    if settings.broker_url is None or settings.broker_direct_url is None:
-        raise ValueError("this process has no broker")
-    database = Database(
-        DatabaseOptions(
-            url=settings.broker_url,
-            application=application,
-            pool_size=connections,
-            prepare_threshold=1 if settings.prepared_statements else None,
-        )
-    )
+def open_broker(
+    settings: Settings, urls: BrokerUrls | None, application: str, connections: int
+) -> BrokerLink:
+    """Opens a broker of the settings. `ValueError` without its URLs, which the settings' rules require."""
+    if urls is None:
+        raise ValueError("this process has no such broker")
+    options = replace(database_options(settings, application, connections), url=urls.url)
+    database = Database(options)
     database.open()
-    waiters = Waiters(settings.broker_direct_url, CHANNELS)
+    waiters = Waiters(urls.direct_url, CHANNELS)
     waiters.start()
     return BrokerLink(PostgresBroker(database, waiters), database, waiters)
 
 
-def require_broker(settings: Settings, application: str, require: Callable[[Broker], None]) -> None:
+def require_broker(
+    settings: Settings, urls: BrokerUrls | None, application: str, require: Callable[[Broker], None]
+) -> None:
     """Asks, before a process serves, whether the broker would serve it. Raises what `require` raises."""
-    link = open_broker(settings, application, 1)
+    link = open_broker(settings, urls, application, 1)
     try:
         require(link.broker)
     finally:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from central.identity.issuer import HttpDocuments, IssuerKeys
+from central.kernel.broker import Broker
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
 from central.kernel.migrations import MigrationRefused, require_schema
@@ -11,8 +13,10 @@ from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
 from central.processes.provisioning_worker import require_beto, require_questions
 from central.processes.refusals import StartRefused
+from central.processes.retention import require_owners
 from central.processes.schema import CONTEXTS
-from central.settings import Settings
+from central.retention.domain.ids import Owner
+from central.settings import BrokerUrls, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,9 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     with Database(options) as database:
         yield _asked("database", database.check_ready, "answers and takes writes")
         yield _asked("schema", lambda: require_schema(database, CONTEXTS), "is what this code knows")
-    if settings.broker_url is not None:
-        require = require_questions if settings.process == "member_api" else require_beto
-        yield _asked(
-            "broker",
-            lambda: require_broker(settings, "check", require),
-            "knows this process, and Beto's queues",
-        )
+    for urls, require in _brokers(settings):
+        ask = partial(require_broker, settings, urls, "check", require)
+        yield _asked("broker", ask, "has the queues and enrols this process")
     if settings.oidc is not None:
         oidc = settings.oidc
         documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
@@ -47,6 +47,14 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield _asked("issuer", lambda: keys.key("", utc_now()), f"{oidc.issuer} publishes its keys")
     if settings.development_accounts is not None:
         yield Finding("accounts", True, f"DEVELOPMENT stand-in {settings.development_accounts} (X8)")
+
+
+def _brokers(settings: Settings) -> Iterator[tuple[BrokerUrls, Callable[[Broker], None]]]:
+    if settings.views_broker is not None:
+        member_api = settings.process == "member_api"
+        yield settings.views_broker, require_questions if member_api else require_beto
+    if settings.queries_broker is not None:
+        yield settings.queries_broker, partial(require_owners, owners=tuple(map(Owner, settings.work_owners)))
 
 
 def _asked(name: str, ask: Callable[[], object], passed: str) -> Finding:

@@ -2,11 +2,11 @@
 
 import gc
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from flask import Flask, request
+from flask import Blueprint, Flask, request
 
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
@@ -19,6 +19,7 @@ from central.kernel.wire_schema import check_schema
 from central.processes.broker_link import BrokerLink, open_broker, require_broker
 from central.processes.options import database_options, name_ignored, serving_options
 from central.processes.provisioning_worker import BetoView, require_beto
+from central.processes.retention import retained_accounts
 from central.processes.schema import CONTEXTS
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.application.find_member import FindMember
@@ -44,6 +45,10 @@ from central.provisioning.entrypoints.intake_metrics import IntakeMetrics
 from central.provisioning.entrypoints.intake_routes import IntakeRoutes
 from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import REPORT_BYTES_MAX
+from central.retention.application.retained_accounts import RetainedAccounts
+from central.retention.domain.ids import Owner
+from central.retention.domain.ids import Site as RetentionSite
+from central.retention.entrypoints.retained_routes import RetainedRoutes
 from central.settings import Settings
 
 NAME: Final = "provisioning-intake"
@@ -56,11 +61,12 @@ _LOG = logging.getLogger("central.provisioning")
 
 
 @dataclass(frozen=True, slots=True)
-class MemberQueries:
-    """What the routes of members answer from (P19)."""
+class SiteQueries:
+    """What Sites ask: members (P19), and the accounts they keep (P28)."""
 
-    find: FindMember
-    list: ListMembers
+    find_member: FindMember
+    list_members: ListMembers
+    retained: RetainedAccounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Intake:
     keys: Mapping[Site, Sequence[str]]
     instance: WaldurInstance
     bindings: ProjectBindings
-    members: MemberQueries | None = None
+    queries: SiteQueries | None = None
     trusted_proxies: tuple[str, ...] = ()
     kubernetes: tuple[Site, ...] = ()
     clock: Clock = utc_now
@@ -117,18 +123,21 @@ def build_app(database: Database, intake: Intake) -> Flask:
     )
     for blueprint in (*routes.blueprints(), *account_routes.blueprints()):
         app.register_blueprint(blueprint)
-    if intake.members is not None:
-        for blueprint in _member_routes(intake.members, intake, keys).blueprints(map(ViewSite, keys.sites)):
+    if intake.queries is not None:
+        for blueprint in _query_routes(intake.queries, intake, keys):
             app.register_blueprint(blueprint)
     return app
 
 
-def _member_routes(members: MemberQueries, intake: Intake, keys: IntakeKeys) -> MemberRoutes:
-    def admit(site: ViewSite) -> None:
+def _query_routes(queries: SiteQueries, intake: Intake, keys: IntakeKeys) -> Iterator[Blueprint]:
+    def admit(site: str) -> None:
         keys.check(Site(site), bearer_token())
         check_schema(request.headers.get("Pharos-Schema"))
 
-    return MemberRoutes(members.find, members.list, intake.instance, admit, intake.clock)
+    find, members = queries.find_member, queries.list_members
+    routes = MemberRoutes(find, members, intake.instance, admit, intake.clock)
+    yield from routes.blueprints(map(ViewSite, keys.sites))
+    yield RetainedRoutes(queries.retained, admit, intake.clock).blueprint(map(RetentionSite, keys.sites))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +150,13 @@ class ProvisioningIntake:
         """Opens the pool of this worker and, where a Site has a key, the broker."""
         database = Database(database_options(self.settings, NAME, CONNECTIONS))
         database.open()
-        link = open_broker(self.settings, NAME, THREADS) if self.settings.intake_keys else None
+        settings = self.settings
+        link = open_broker(settings, settings.views_broker, NAME, THREADS) if settings.intake_keys else None
         intake = Intake(
             keys={Site(site): keys for site, keys in self.settings.intake_keys.items()},
             instance=WaldurInstance(self.settings.waldur_instance or ""),
             bindings=ResolveProjects(PostgresReads(database, ViewLimits()), utc_now),
-            members=_members(database, link) if link else None,
+            queries=_queries(settings, database, link) if link else None,
             trusted_proxies=self.settings.trusted_proxies,
             kubernetes=tuple(map(Site, self.settings.kubernetes_sites)),
         )
@@ -161,9 +171,10 @@ class ProvisioningIntake:
         return Service(app=app, stopping=link.stop if link else _nothing_parked, close=close)
 
 
-def _members(database: Database, link: BrokerLink) -> MemberQueries:
+def _queries(settings: Settings, database: Database, link: BrokerLink) -> SiteQueries:
     view, sites = BetoView(database, link.broker), PostgresSavedAllocations(database)
-    return MemberQueries(view.find_member(sites), view.list_members(sites))
+    retained = retained_accounts(database, view, owners=tuple(map(Owner, settings.work_owners)))
+    return SiteQueries(view.find_member(sites), view.list_members(sites), retained)
 
 
 def run(settings: Settings) -> int:
@@ -175,7 +186,7 @@ def run(settings: Settings) -> int:
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
     if settings.intake_keys:
-        require_broker(settings, NAME, require_beto)
+        require_broker(settings, settings.views_broker, NAME, require_beto)
     options = replace(serving_options(settings, THREADS), workers=WORKERS)
     return serve(ProvisioningIntake(settings), options)
 

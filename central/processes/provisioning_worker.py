@@ -7,8 +7,7 @@ Several replicas may run: queues are shared, and each periodic pass is one repli
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -24,7 +23,8 @@ from central.kernel.errors import Unavailable
 from central.kernel.leases import Leases
 from central.kernel.observability import event
 from central.kernel.times import Clock, utc_now
-from central.processes.refusals import StartRefused
+from central.processes.background import Background
+from central.processes.broker_rights import require_rights
 from central.projects.adapters.beto_questions import QUEUE, BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
@@ -63,24 +63,12 @@ def require_beto(broker: Broker) -> None:
     Called by the worker and by every Site intake. `Unavailable` if the broker cannot be reached.
     """
     wanted: list[tuple[Act, str]] = [("consume", queue.name) for queue in QUEUES]
-    _require(broker, [*wanted, ("ask", QUEUE)], VIEWS_IDENTITY)
+    require_rights(broker, [*wanted, ("ask", QUEUE)], VIEWS_IDENTITY)
 
 
 def require_questions(broker: Broker) -> None:
     """Refuses a start of who only asks Beto, and may not (P30). `Unavailable` as in `require_beto`."""
-    _require(broker, [("ask", QUEUE)], READER_IDENTITY)
-
-
-def _require(broker: Broker, wanted: Sequence[tuple[Act, str]], identity: str) -> None:
-    faults = []
-    for act, queue in wanted:
-        if not broker.allowed(act, queue):
-            faults.append(f"this identity is not enrolled to {act} at {queue}")
-        elif not broker.exists(queue):
-            faults.append(f"the broker has no queue {queue}")
-    if faults:
-        remedy = f"run `pharos-central broker administer` and connect as {identity}"
-        raise StartRefused("; ".join([*faults, remedy]))
+    require_rights(broker, [("ask", QUEUE)], READER_IDENTITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,47 +167,32 @@ class ViewWorker:
         self._view = view
         self._metrics = metrics
         self._leases = Leases(view.database)
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(
-                target=consumer.run, args=(view.broker, self._stop), name=consumer.queue, daemon=True
-            )
-            for consumer in view.consumers()
-        ]
-        self._threads.append(threading.Thread(target=self._synchronise, name="synchroniser", daemon=True))
+        self._background = Background()
+        for consumer in view.consumers():
+            self._background.add(consumer.queue, partial(consumer.run, view.broker))
+        self._background.add("synchroniser", self._synchronise)
+        self.signal, self.stop = self._background.signal, self._background.stop
 
     def start(self) -> None:
         """Refuses a start without Beto's scope (P20), then begins."""
         require_beto(self._view.broker)
-        for thread in self._threads:
-            thread.start()
+        self._background.start()
 
-    def signal(self) -> None:
-        """Asks it to end; returns at once."""
-        self._stop.set()
-
-    def stop(self, seconds: float = 30.0) -> None:
-        """Ends after the messages and the pass at hand, or when the time is over: leases do the rest."""
-        self._stop.set()
-        deadline = time.monotonic() + seconds
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(timeout=max(0.0, deadline - time.monotonic()))
-
-    def _synchronise(self) -> None:
+    def _synchronise(self, ending: threading.Event) -> None:
         def pause(seconds: float) -> None:
-            self._stop.wait(seconds)
+            ending.wait(seconds)
 
         synchronise = self._view.synchronise(pause)
         passes: list[tuple[str, Callable[[], object]]] = [
             (f"view.{scope.value}", partial(self._pass, synchronise, scope)) for scope in Scope
         ]
         passes.append(("view.receipts", self._view.forget_receipts))
-        while not self._stop.is_set():
+        while not ending.is_set():
             for name, work in passes:
-                self._leased(name, work)
+                if not ending.is_set():
+                    self._leased(name, work)
             self._show()
-            self._stop.wait(self._view.limits.compare_every.total_seconds())
+            ending.wait(self._view.limits.compare_every.total_seconds())
 
     def _leased(self, name: str, work: Callable[[], object]) -> None:
         """Does a pass that is due and nobody else's now; what it meets is told and tried again when due."""
@@ -227,7 +200,7 @@ class ViewWorker:
             limits = self._view.limits
             hold = timedelta(seconds=limits.pass_seconds)
             lease = self._leases.take(name, every=limits.compare_every, hold=hold)
-            if lease is None or self._stop.is_set():
+            if lease is None:
                 return
             self._metrics.missed.labels(name).set(lease.missed)
             try:

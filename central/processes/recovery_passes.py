@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -18,6 +19,7 @@ from central.kernel.broker import BackOff, Broker, Consumer, Handled, Subscripti
 from central.kernel.errors import Unavailable
 from central.kernel.observability import event
 from central.kernel.times import Clock
+from central.processes.background import Background
 from central.retention.application.ports import WorkStore
 from central.retention.application.recover import Pass, Recover, Recovered
 from central.retention.entrypoints.events import WorkConsumer
@@ -138,27 +140,16 @@ class RetentionWorker:
         require: Callable[[], None],
     ) -> None:
         self._require = require
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=each.run, args=(broker, self._stop), name=each.queue, daemon=True)
-            for each in consumers
-        ]
-        self._threads.append(
-            threading.Thread(target=passes.run, args=(self._stop,), name="recovery", daemon=True)
-        )
+        self._background = Background()
+        for consumer in consumers:
+            self._background.add(consumer.queue, partial(consumer.run, broker))
+        self._background.add("recovery", passes.run)
+        self.signal, self.stop = self._background.signal, self._background.stop
 
     def start(self) -> None:
         """Refuses a start without the queues and rights, then begins."""
         self._require()
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        """Ends after the messages and the pass at hand."""
-        self._stop.set()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(timeout=30)
+        self._background.start()
 
 
 def _tell(ended: Recovered) -> None:

@@ -16,9 +16,10 @@ from flask import Blueprint
 from prometheus_client import CollectorRegistry
 
 from central.kernel.broker import Act, Broker, QueueSpec
-from central.kernel.broker_postgres import PostgresBroker
+from central.kernel.broker_administration import Administration, Enrolment
 from central.kernel.database import Database
 from central.kernel.times import Clock, utc_now
+from central.processes.broker_rights import require_rights
 from central.processes.provisioning_worker import BetoView
 from central.processes.recovery_passes import (
     RecoveryPasses,
@@ -26,7 +27,6 @@ from central.processes.recovery_passes import (
     RetentionWorker,
     WatchedConsumer,
 )
-from central.processes.refusals import StartRefused
 from central.projects.adapters.postgres_fences import PostgresFences
 from central.projects.application.retention_fences import (
     AccountFences,
@@ -58,18 +58,18 @@ def questions_of(owner: Owner) -> str:
     return f"{owner}.questions"
 
 
-def administer(
-    broker: PostgresBroker, identity: str = QUERIES_IDENTITY, owners: Sequence[Owner] = DEFAULT_OWNERS
-) -> None:
-    """Declares the queues of accepted work and its owners', and enrols `identity`; run again, it changes
-    nothing. The broker's administration: by the migrator's role, never by a process (X12).
-    """
-    for queue in WORK_QUEUES:
-        broker.declare(queue.spec)
-        broker.enrol(identity, "consume", queue.spec.name)
-    for owner in owners:
-        broker.declare(QueueSpec(questions_of(owner), ()))
-        broker.enrol(identity, "ask", questions_of(owner))
+def administration(owners: Sequence[Owner] = DEFAULT_OWNERS) -> Administration:
+    """What retained accounts need of the broker: the queues of accepted work and its owners' (X12)."""
+    return Administration(
+        queues=(
+            *(queue.spec for queue in WORK_QUEUES),
+            *(QueueSpec(questions_of(owner), ()) for owner in owners),
+        ),
+        enrolments=(
+            *(Enrolment(QUERIES_IDENTITY, "consume", queue) for queue in _QUEUES),
+            *(Enrolment(QUERIES_IDENTITY, "ask", questions_of(owner)) for owner in owners),
+        ),
+    )
 
 
 def require_owners(broker: Broker, owners: Sequence[Owner] = DEFAULT_OWNERS) -> None:
@@ -80,14 +80,7 @@ def require_owners(broker: Broker, owners: Sequence[Owner] = DEFAULT_OWNERS) -> 
     """
     wanted: list[tuple[Act, str]] = [("consume", queue) for queue in _QUEUES]
     wanted += [("ask", questions_of(owner)) for owner in owners]
-    faults = [
-        f"this identity is not enrolled to {act} at {queue}"
-        for act, queue in wanted
-        if not broker.allowed(act, queue)
-    ]
-    faults += [f"the broker has no queue {queue}" for queue in _QUEUES if not broker.exists(queue)]
-    if faults:
-        raise StartRefused("; ".join([*faults, f"have the broker's administration enrol {QUERIES_IDENTITY}"]))
+    require_rights(broker, wanted, QUERIES_IDENTITY)
 
 
 @dataclass(frozen=True, slots=True)

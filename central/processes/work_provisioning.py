@@ -1,9 +1,10 @@
-"""The provisioning worker as a process: keeps Beto's view and serves what it says of itself (X9, O3).
+"""The provisioning worker as a process: keeps Beto's view and accepted work (X9, P14, P29, O3).
 
 It runs under the same server as the APIs, so that signals, logs and a lost worker are dealt with in one way.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from central.kernel.database import Database, DatabaseOptions
@@ -14,14 +15,18 @@ from central.kernel.serving import Service, serve
 from central.processes.broker_link import open_broker, require_broker
 from central.processes.options import database_options, name_ignored, serving_options
 from central.processes.provisioning_worker import BetoView, ViewWorker, WorkerMetrics, require_beto
+from central.processes.retention import require_owners, retention_worker
 from central.processes.schema import CONTEXTS
+from central.retention.domain.ids import Owner
 from central.settings import Settings
 
 NAME: Final = "provisioning-worker"
 THREADS: Final = 2
 """For probes and scrapes."""
-CONNECTIONS: Final = 6
-"""One a consumer, one for the passes, two for probes."""
+CONNECTIONS: Final = 8
+"""One a consumer and a pass at work; probes find one soon enough."""
+STOP_SECONDS: Final = 8.0
+"""For each of two workers, within what the server grants a process that ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +39,34 @@ class ProvisioningWork:
         """Opens database and broker and starts the threads. Raises `StartRefused`, `Unavailable`."""
         database = Database(database_options(self.settings, NAME, CONNECTIONS))
         database.open()
-        link = open_broker(self.settings, NAME, CONNECTIONS)
+        views = open_broker(self.settings, self.settings.views_broker, NAME, CONNECTIONS)
+        queries = open_broker(self.settings, self.settings.queries_broker, NAME, CONNECTIONS)
         metrics = Metrics(NAME)
         metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
-        worker = ViewWorker(BetoView(database, link.broker), WorkerMetrics(metrics.registry))
+        workers = (
+            ViewWorker(BetoView(database, views.broker), WorkerMetrics(metrics.registry)),
+            retention_worker(database, queries.broker, metrics.registry, owners=_owners(self.settings)),
+        )
 
         def ready() -> None:
             database.check_ready()
-            link.database.check_ready()
+            views.database.check_ready()
+            queries.database.check_ready()
 
-        worker.start()
+        for worker in workers:
+            worker.start()
 
         def stopping() -> None:
-            worker.signal()
-            link.stop()
+            for worker in workers:
+                worker.signal()
+            views.stop()
+            queries.stop()
 
         def close() -> None:
-            worker.stop()
-            link.close()
+            for worker in workers:
+                worker.stop(STOP_SECONDS)
+            views.close()
+            queries.close()
             database.close()
 
         return Service(app=create_app(NAME, metrics=metrics, ready=ready), stopping=stopping, close=close)
@@ -63,5 +78,11 @@ def run(settings: Settings) -> int:
     name_ignored(settings)
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
-    require_broker(settings, NAME, require_beto)
+    require_broker(settings, settings.views_broker, NAME, require_beto)
+    owners = partial(require_owners, owners=_owners(settings))
+    require_broker(settings, settings.queries_broker, NAME, owners)
     return serve(ProvisioningWork(settings), serving_options(settings, THREADS))
+
+
+def _owners(settings: Settings) -> tuple[Owner, ...]:
+    return tuple(map(Owner, settings.work_owners))

@@ -59,7 +59,8 @@ EVIDENCE = {
 def test_p30_account_evidence_is_whole_or_not_there_at_all() -> None:
     assert load_settings(MEMBER, "member_api").provisioning_url is None
     found = load_settings(MEMBER | EVIDENCE, "member_api")
-    assert (found.provisioning_url, found.broker_url) == tuple(EVIDENCE.values())
+    assert found.views_broker is not None
+    assert (found.provisioning_url, found.views_broker.url) == tuple(EVIDENCE.values())
     assert found.database_url == URL
     for name, value in EVIDENCE.items():
         (fault,) = faults(MEMBER | {name: value}, "member_api")

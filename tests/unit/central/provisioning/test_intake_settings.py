@@ -9,7 +9,7 @@ import pytest
 from central.kernel.problems import Problem
 from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
-from central.settings import Listen, SettingsRefused, load_settings
+from central.settings import BrokerUrls, Listen, SettingsRefused, load_settings
 
 OLD, NEW, OTHER = ("hunter2" + letter * 32 for letter in "ONk")
 LEAST = {
@@ -63,23 +63,26 @@ def test_p20_a_key_needs_the_view_credential() -> None:
 
 
 def test_o4_the_broker_is_listened_to_directly() -> None:
-    found = load_settings(LEAST | INSTANCE, "provisioning_intake")
-    assert found.broker_direct_url == found.broker_url == BROKER["RESOURCE_PROVISIONING_VIEWS_BROKER_URL"]
+    url = BROKER["RESOURCE_PROVISIONING_VIEWS_BROKER_URL"]
+    assert load_settings(LEAST | INSTANCE, "provisioning_intake").views_broker == BrokerUrls(url, url)
     direct = {"RESOURCE_PROVISIONING_VIEWS_BROKER_DIRECT_URL": "postgresql://views@server/pharos"}
-    assert (
-        load_settings(LEAST | INSTANCE | direct, "provisioning_intake").broker_direct_url != found.broker_url
-    )
+    found = load_settings(LEAST | INSTANCE | direct, "provisioning_intake")
+    assert found.views_broker == BrokerUrls(url, "postgresql://views@server/pharos")
+    assert "postgresql" not in repr(found)
 
 
-def test_p37_the_worker_needs_its_database_and_the_broker_alone() -> None:
+def test_p37_the_worker_needs_its_database_and_the_brokers_alone() -> None:
     with pytest.raises(SettingsRefused) as refused:
         load_settings({}, "provisioning_worker")
     assert [fault.split(" ", 1)[0].rstrip(":") for fault in refused.value.faults] == [
         "RESOURCE_PROVISIONING_DATABASE_URL",
         "RESOURCE_PROVISIONING_VIEWS_BROKER_URL",
+        "RESOURCE_PROVISIONING_QUERIES_BROKER_URL",
     ]
     database = {name: value for name, value in LEAST.items() if name != "PHAROS_SITES"}
-    found = load_settings(database | BROKER, "provisioning_worker")
+    queries = {"RESOURCE_PROVISIONING_QUERIES_BROKER_URL": "postgresql://queries@db/pharos"}
+    found = load_settings(database | BROKER | queries, "provisioning_worker")
+    assert found.work_owners == ("execution", "pipeline")
     assert found.listen == Listen("127.0.0.1", 8446)
     assert found.database_url == LEAST["RESOURCE_PROVISIONING_DATABASE_URL"]
 

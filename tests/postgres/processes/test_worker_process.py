@@ -1,0 +1,78 @@
+"""`pharos-central work provisioning`: two replicas keep the view, say so, and end when told (P14, P20, O3,
+X9).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from central.kernel.broker_postgres import CHANNELS, PostgresBroker
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.notifications import Waiters
+from central.kernel.times import utc_now
+from tests.postgres.kernel.waiting import until
+from tests.postgres.processes.rig import Programs, get, ports
+from tests.simulators.beto.beto import Beto
+from tests.simulators.beto.speaker import speaking
+
+
+@contextmanager
+def beto_at(programs: Programs) -> Iterator[Beto]:
+    """Beto at the programs' broker, whose questions must all be well-formed."""
+    url = programs.server.admin_url(programs.database)
+    waiters = Waiters(url, CHANNELS)
+    waiters.start()
+    beto = Beto(clock=utc_now)
+    with Database(DatabaseOptions(url)) as database, speaking(beto, PostgresBroker(database, waiters)) as bad:
+        yield beto
+    waiters.close()
+    assert bad == []
+
+
+def scopes(programs: Programs) -> dict[str, str]:
+    """Scope → phase, as the operator sees it."""
+    shown = programs.run(programs.owner(), "view", "list", "--json")
+    return {scope["scope"]: scope["phase"] for scope in json.loads(shown.stdout)["scopes"]}
+
+
+def test_o3_two_replicas_keep_the_view_and_end_when_told(programs: Programs) -> None:
+    programs.administer()
+    one, two = ports(2)
+    command = ("work", "provisioning")
+    with beto_at(programs), programs.serving(programs.worker(one), one, *command) as log:
+        with programs.serving(programs.worker(two), two, *command):
+            until(lambda: set(scopes(programs).values()) == {"current"})
+            until(lambda: 'pharos_view_current{scope="projects"} 1.0' in get(two, "/metrics")[1])
+        assert get(one, "/healthz")[0] == 200
+        assert get(one, "/v1/site/ssh-access/grant")[0] == 404
+        events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+        assert {"serving", "view_pass"} <= set(events)
+
+
+def test_p20_a_start_without_betos_scope_is_refused_with_the_remedy(programs: Programs) -> None:
+    (port,) = ports(1)
+    done = programs.run(programs.worker(port), "work", "provisioning")
+    assert done.returncode == 3
+    assert "not enrolled to consume at resource_provisioning.project-changed" in done.stderr
+    assert "run `pharos-central broker administer`" in done.stderr
+    failed = programs.run(programs.worker(port), "check", "provisioning-worker")
+    assert failed.returncode == 3
+    assert failed.stdout.count("FAIL  broker") == 2
+    programs.administer()
+    passed = programs.run(programs.worker(port), "check", "provisioning-worker")
+    assert (passed.returncode, passed.stdout.count("pass  broker")) == (0, 2), passed.stdout
+
+
+def test_p14_a_restored_beto_is_accepted_by_an_operator_alone(programs: Programs) -> None:
+    programs.administer()
+    (port,) = ports(1)
+    with beto_at(programs) as beto, programs.serving(programs.worker(port), port, "work", "provisioning"):
+        beto.truth.position = 10
+        until(lambda: set(scopes(programs).values()) == {"current"})
+    dry = programs.run(programs.owner(), "view", "accept-restored", "projects", "--dry-run")
+    assert dry.stdout.startswith("would accept: projects current")
+    done = programs.run(programs.owner(), "view", "accept-restored", "projects")
+    assert done.stdout.strip() == "projects diverged at 0"
+    assert scopes(programs) == {"projects": "diverged", "parties": "current", "authorities": "current"}
