@@ -8,6 +8,7 @@ from installer.composition import Ports, RunOptions, build_host, site_of
 from installer.domain.refusal import BUG, DONE, INSTALL_FAILED, Refusal
 from installer.host.context import Host
 from installer.host.files import make_folder
+from installer.host.pruning import prune
 from installer.host.signals import InterruptedRunError
 from installer.host.site_inputs import Site
 from installer.phases.outcome import Outcome
@@ -26,6 +27,10 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
         with contextlib.suppress(OSError):
             make_folder(host.paths.memory, 0o700)
             make_folder(host.paths.log, 0o700)
+    if writes_log:
+        # One less than may stay: this run's own log comes after it.
+        limits = host.limits
+        prune(host.paths.log, files=limits.log_files - 1, size=limits.log_bytes)
     try:
         with host.signals.handled():
             host, site = _site(host, ports, options, phase)

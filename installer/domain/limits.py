@@ -14,6 +14,12 @@ class Limits:
     credential_size: int = 16 * 1024
     state_size: int = 4 * 1024 * 1024
     journal_size: int = 16 * 1024 * 1024
+    log_files: int = 200
+    """Logs of runs that are kept; the oldest go."""
+    log_bytes: int = 64 * 1024 * 1024
+    history_files: int = 200
+    """Journals of closed operations that are kept; the oldest go."""
+    history_bytes: int = 64 * 1024 * 1024
     answer_size: int = 64 * 1024
     """The body of a Site API answer, and what a probe child may print."""
     waldur_answer_size: int = 4 * 1024 * 1024

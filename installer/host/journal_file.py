@@ -13,6 +13,7 @@ from installer.domain.times import format_time
 from installer.host.clock import Clock
 from installer.host.files import ForeignFileError, make_folder, read_own, sync_folder
 from installer.host.paths import HostPaths
+from installer.host.pruning import prune
 
 
 class JournalFile:
@@ -63,11 +64,12 @@ class JournalFile:
         self._append(kind, step=step, detail=detail)
 
     def archive(self, operation: str) -> None:
-        """Move a closed journal to the history."""
+        """Move a closed journal to the history, which stays bounded."""
         make_folder(self._history, 0o700)
         self._path.replace(self._history / f"{operation}.jsonl")
         sync_folder(self._history)
         sync_folder(self._path.parent)
+        prune(self._history, files=self._limits.history_files, size=self._limits.history_bytes)
 
     def discard(self) -> None:
         """Remove a journal without a single good record: nothing had been done."""
