@@ -28,6 +28,9 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _REVISION: Final = re.compile(r"[0-9a-f]{40}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_COMPONENT: Final = re.compile(r"[a-z][a-z0-9-]{0,40}")
+_OURS: Final = re.compile(r"pharos-[a-z][a-z0-9-]{0,40}")
+_UNIT: Final = re.compile(r"pharos-[a-z][a-z0-9-]{0,40}\.service")
 _GLIBC: Final = re.compile(r"2\.\d{1,3}")
 
 
@@ -51,7 +54,11 @@ class JournalSchemas:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """What the installer must know of one component."""
+    """What the installer must know of one component.
+
+    Its unit, user and program are named ``pharos-…``, whoever signed: a release can name no unit, identity or
+    program of the host's own (I7, I10).
+    """
 
     name: str
     requirements: str
@@ -139,7 +146,7 @@ def decode(data: bytes) -> Manifest:
         python=fields.one_of("python", ("3.13",)),
         glibc=fields.matching("glibc", _GLIBC),
         files=tuple(_file(entry) for entry in fields.inner_list("files")),
-        components={name: _component(name, entry) for name, entry in fields.named("components", _NAME)},
+        components={name: _component(name, entry) for name, entry in fields.named("components", _COMPONENT)},
         controller_requirements=_controller(fields.inner("controller")),
         overrides=tuple(_override(entry) for entry in fields.inner_list("overrides")),
         contracts={name: fields.label(name, value) for name, value in fields.mapping("contracts", _NAME)},
@@ -211,9 +218,9 @@ def _component(name: str, entry: Fields) -> Component:
     result = Component(
         name=name,
         requirements=_path(entry, "requirements"),
-        console_script=entry.matching("consoleScript", _NAME),
-        unit=_path(entry, "unit"),
-        user=entry.matching("user", _NAME),
+        console_script=entry.matching("consoleScript", _OURS),
+        unit=entry.matching("unit", _UNIT),
+        user=entry.matching("user", _OURS),
         journal_schemas=JournalSchemas(journal.integers("reads"), journal.integer("writes")),
         contracts=entry.texts("contracts", _NAME),
     )

@@ -118,6 +118,39 @@ def test_X4_manifest_is_refused(workshop: Workshop, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("unit", "ssh.service"),
+        ("unit", "pharos-ssh-access.socket"),
+        ("unit", "pharos-ssh-access.service/../ssh.service"),
+        ("unit", "pharos-ssh@access.service"),
+        ("unit", "pharos-.service"),
+        ("unit", "pharos-ssh-access.service\n"),
+        ("user", "root"),
+        ("user", "slurm"),
+        ("consoleScript", "python"),
+        ("consoleScript", "../pharos-x"),
+    ],
+)
+def test_I10_a_component_names_no_unit_user_or_program_of_the_host(
+    workshop: Workshop, key: str, value: str
+) -> None:
+    manifest = json.loads(encode(workshop.manifest()))
+    assert key in manifest["components"]["ssh-access"]
+    manifest["components"]["ssh-access"][key] = value
+    with pytest.raises(ManifestError, match=key):
+        decode(json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize("name", ["Ssh", "", "a" * 42, "ssh/access", "ssh access", "-x", "1x"])
+def test_I10_a_component_has_a_plain_name(workshop: Workshop, name: str) -> None:
+    manifest = json.loads(encode(workshop.manifest()))
+    manifest["components"][name] = manifest["components"].pop("ssh-access")
+    with pytest.raises(ManifestError, match="components"):
+        decode(json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize(
     "data",
     [
         b"",
