@@ -14,11 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg.rows import class_row
+from psycopg.rows import RowMaker, class_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from central.kernel.driver_errors import (
@@ -68,7 +68,7 @@ class Transaction:
     def all(self, row: type[Row], query: Query, params: Params | None = None) -> list[Row]:
         """Return every row as ``row``, a dataclass whose fields are named like the columns."""
         try:
-            with self._connection.cursor(row_factory=class_row(row)) as cursor:
+            with self._connection.cursor(row_factory=_rows_of(row)) as cursor:
                 return cursor.execute(query.statement, params or {}).fetchall()
         except psycopg.Error as error:
             raise translate(error, query.name, self._connection) from None
@@ -86,6 +86,19 @@ class Transaction:
         if found is None:
             raise CorruptState(f"{query.name} found no row where one must exist")
         return found
+
+
+def _rows_of(row: type[Row]) -> "Callable[[psycopg.Cursor[Any]], RowMaker[Row]]":
+    """Columns as fields by name; where their order is the fields' too, without a mapping each row."""
+    by_name = class_row(row)
+    names = [each.name for each in fields(row)] if is_dataclass(row) else None
+
+    def make(cursor: "psycopg.Cursor[Any]") -> RowMaker[Row]:
+        if cursor.description is None or [column.name for column in cursor.description] != names:
+            return by_name(cursor)
+        return lambda values: row(*values)
+
+    return make
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from typing import Final
 from central.kernel.database import Transaction
 from central.kernel.driver_errors import ConstraintViolated, TransactionConflict
 from central.kernel.queries import Queries
-from central.provisioning.adapters.arrays import hex_array, plain_array, text_array
-from central.provisioning.adapters.report_receipts import command_digest, command_of, reused
+from central.provisioning.adapters.arrays import hex_array, plain_array
+from central.provisioning.adapters.report_receipts import command_digests, commands_of, reused
 from central.provisioning.adapters.rows import encode_answer, standing_of
 from central.provisioning.adapters.snapshots import encode_snapshot, version_digest
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Allocation
 from central.provisioning.domain.decision import Outcome
 
-_RACES: Final = frozenset({"aggregate_versions_pkey", "allocation_sightings_pkey"})
+_RACES: Final = frozenset({"aggregate_versions_pkey", "aggregate_heads_pkey", "allocation_sightings_pkey"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,19 @@ def write_changes(
     tx: Transaction, queries: Queries, report: Report, changes: Sequence[Change], now: datetime
 ) -> None:
     """Writes versions, heads, sightings and receipts; `TransactionConflict` if one moved meanwhile."""
-    if not changes:
-        return
-    params = _columns(report, changes) | {"now": now}
+    first = [change for change in changes if change.version == 1]
+    later = [change for change in changes if change.version > 1]
+    for verb, same in (("add", first), ("move", later)):
+        if same:
+            _write(tx, queries, verb, _columns(report, same) | {"now": now}, len(same))
+
+
+def _write(tx: Transaction, queries: Queries, verb: str, params: dict[str, object], wanted: int) -> None:
+    """``verb`` is what becomes of heads and sightings: `add` or `move`."""
     try:
         tx.execute(queries["add_versions"], params)
-        heads = tx.execute(queries["move_heads"], params)
-        sightings = tx.execute(queries["move_sightings"], params)
+        heads = tx.execute(queries[f"{verb}_heads"], params)
+        sightings = tx.execute(queries[f"{verb}_sightings"], params)
         tx.execute(queries["add_receipts"], params)
     except ConstraintViolated as error:
         if error.constraint == "receipts_pkey":
@@ -57,7 +63,7 @@ def write_changes(
         if error.constraint in _RACES:
             raise TransactionConflict("an allocation was first reported by another Site meanwhile") from None
         raise
-    if not heads == sightings == len(changes):
+    if not heads == sightings == wanted:
         raise TransactionConflict("an allocation moved while it was decided")
 
 
@@ -92,14 +98,14 @@ def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
     return {
         "ids": plain_array(report.allocation_ids[position] for position in positions),
         "versions": plain_array(versions),
-        "commands": plain_array(command_of(report, position) for position in positions),
-        "snapshots": text_array(snapshot.decode() for snapshot in snapshots),
+        "commands": plain_array(commands_of(report, positions)),
+        "snapshots": b"\n".join(snapshots).decode(),
         "digests": hex_array(digests),
         "projects": plain_array(after.facts.project_id for after in afters),
         "revisions": plain_array(after.revision for after in afters),
         "standings": plain_array(standing_of(after).value for after in afters),
         "contents": plain_array(report.contents[position] for position in positions),
-        "request_digests": hex_array(command_digest(report, position) for position in positions),
+        "request_digests": hex_array(command_digests(report, positions)),
         "answers": hex_array(answers[after.revision] for after in afters),
         "site": report.site,
         "observed_at": report.observed_at,

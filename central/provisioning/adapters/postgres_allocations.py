@@ -1,33 +1,32 @@
 """`Allocations` in PostgreSQL: sightings renewed in one statement, changes written as sets (P7, P8, P12, X7).
 
-A report takes one transaction when nothing changed, two when something did. `NOTIFY` is never said here (O4).
+A report takes one transaction; two where a Project must be looked up, which is done between them (F08).
+Every write stands under the Site's lock and moves a row only from the version that was decided upon. `NOTIFY`
+is never said here (O4).
 """
 
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from uuid import UUID
 
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.observability import event
 from central.kernel.queries import load_queries
-from central.kernel.times import stored_instant
 from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.change_sets import Change, Touch, write_changes, write_touches
 from central.provisioning.adapters.report_receipts import ReportReceipts
-from central.provisioning.adapters.rows import (
-    CountRow,
-    Renewed,
-    SavedRow,
-    Standing,
-    StandingRow,
-)
-from central.provisioning.application.ports import Decide, Renewal
+from central.provisioning.adapters.rows import Renewed, SavedRow
+from central.provisioning.application.ports import Decide, Settlement
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.decision import Outcome, RefusalCode
 
 _LOG = logging.getLogger("central.provisioning")
+
+Found = Saved | CorruptState | None
+"""What is saved of one allocation; None where nothing is."""
 
 
 class PostgresAllocations:
@@ -38,10 +37,10 @@ class PostgresAllocations:
         self._queries = load_queries("central.provisioning")
         self._receipts = ReportReceipts(self._queries)
 
-    def renew(self, report: Report, now: datetime) -> Renewal:
+    def settle(self, report: Report, decide: Decide, now: datetime) -> Settlement:
         """See `Allocations`."""
         order = _sorted(report, range(len(report.allocation_ids)))
-        return self._database.run(lambda tx: self._renew(tx, report, order, now), repeatable=True)
+        return self._database.run(lambda tx: self._settle(tx, report, order, decide, now), repeatable=True)
 
     def decide(
         self,
@@ -59,34 +58,26 @@ class PostgresAllocations:
             recorded = self._receipts.recorded(tx, report)
             if recorded is not None:
                 return recorded
-            decided = self._decide_all(tx, report, order, decide, now)
+            decided = self._decide_all(tx, report, self._load(tx, report, order), decide, now)
             return self._receipts.record(tx, report, {**settled, **decided}, now)
 
         return self._database.run(work, repeatable=True)
 
-    def _renew(self, tx: Transaction, report: Report, order: Sequence[int], now: datetime) -> Renewal:
+    def _settle(
+        self, tx: Transaction, report: Report, order: Sequence[int], decide: Decide, now: datetime
+    ) -> Settlement:
         self._lock(tx, report)
         settled = self._renewed(tx, report, order)
-        undecided: list[int] = []
-        unproven: list[int] = []
         if len(settled) < len(order):
             recorded = self._receipts.recorded(tx, report)
             if recorded is not None:
-                return Renewal(recorded, {}, (), ())
-            missed = [position for position in order if position not in settled]
-            ids = plain_array(report.allocation_ids[position] for position in missed)
-            rows = tx.all(StandingRow, self._queries["standings"], {"ids": ids})
-            for position, row in zip(missed, rows, strict=True):
-                answer = _settle(report, position, row)
-                if answer is not None:
-                    settled[position] = answer
-                    continue
-                undecided.append(position)
-                if row.standing is None or row.standing == Standing.WAITING:
-                    unproven.append(position)
-        if undecided:
-            return Renewal(None, settled, undecided, unproven)
-        return Renewal(self._receipts.record(tx, report, settled, now), {}, (), ())
+                return Settlement(recorded, {}, (), ())
+            found = self._load(tx, report, [position for position in order if position not in settled])
+            unproven = [position for position, saved in found.items() if _is_unproven(saved)]
+            if unproven:
+                return Settlement(None, settled, list(found), unproven)
+            settled |= self._decide_all(tx, report, found, decide, now)
+        return Settlement(self._receipts.record(tx, report, settled, now), {}, (), ())
 
     def _lock(self, tx: Transaction, report: Report) -> None:
         tx.execute(self._queries["lock_site"], {"site": report.site})
@@ -105,16 +96,12 @@ class PostgresAllocations:
         return {order[n - 1]: seen[revision] for n, revision in pairs}
 
     def _decide_all(
-        self, tx: Transaction, report: Report, order: Sequence[int], decide: Decide, now: datetime
+        self, tx: Transaction, report: Report, found: Mapping[int, Found], decide: Decide, now: datetime
     ) -> dict[int, Answered]:
-        ids = [report.allocation_ids[position] for position in order]
-        tx.execute(self._queries["lock_sightings"], {"ids": plain_array(ids), "site": report.site})
-        found = self._load(tx, ids)
         answers: dict[int, Answered] = {}
         changes: list[Change] = []
         touches: list[Touch] = []
-        for position, text in zip(order, ids, strict=True):
-            saved = found.get(text)
+        for position, saved in found.items():
             if isinstance(saved, CorruptState):
                 event(_LOG, "state_corrupt", level=logging.CRITICAL, reason=str(saved))
                 answers[position] = Answered(Outcome.REFUSED, None, RefusalCode.STATE_CORRUPT)
@@ -130,37 +117,24 @@ class PostgresAllocations:
         write_touches(tx, self._queries, report, touches)
         return answers
 
-    def _load(self, tx: Transaction, ids: Sequence[str]) -> dict[str, Saved | CorruptState]:
-        """What is saved by id text; a corrupt one as its error, so that it stops no other."""
-        found: dict[str, Saved | CorruptState] = {}
-        for row in tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": plain_array(ids)}):
+    def _load(self, tx: Transaction, report: Report, positions: Sequence[int]) -> dict[int, Found]:
+        """What is saved, by position in this order; a corrupt one as its error, so that it stops no other."""
+        ids = [report.allocation_ids[position] for position in positions]
+        rows = tx.all(SavedRow, self._queries["saved"], {"ids": plain_array(ids)})
+        found: dict[int, Found] = {}
+        for position, text, row in zip(positions, ids, rows, strict=True):
             try:
-                found[str(row.id)] = row.saved()
+                found[position] = row.saved(UUID(text))
             except CorruptState as error:
-                found[str(row.id)] = error
-        missing = [text for text in ids if text not in found]
-        if missing and self._orphans(tx, missing):
-            for text in missing:
-                if self._orphans(tx, [text]):
-                    found[text] = CorruptState(f"allocation {text} has rows but no head")
+                found[position] = error
         return found
 
-    def _orphans(self, tx: Transaction, ids: Sequence[str]) -> int:
-        return tx.one(CountRow, self._queries["orphans"], {"ids": plain_array(ids)}).orphans
+
+def _is_unproven(saved: Found) -> bool:
+    """Whether its Project must be looked up before it is decided (P3)."""
+    return saved is None or (isinstance(saved, Saved) and saved.allocation.waits_for_project)
 
 
 def _sorted(report: Report, positions: Sequence[int]) -> list[int]:
     """One order of ids for every statement: two reports never wait for each other in a ring."""
     return sorted(positions, key=report.allocation_ids.__getitem__)
-
-
-def _settle(report: Report, position: int, row: StandingRow) -> Answered | None:
-    """The answer where content stands exactly so, the same as `decide` gives; None where it must decide."""
-    standing, seen_at, content = row.standing, row.seen_at, row.content
-    if standing is None or seen_at is None or content is None or standing == Standing.WAITING:
-        return None
-    if row.site != report.site or content.hex != report.contents[position]:
-        return None
-    if report.observed_at < stored_instant(seen_at):
-        return Answered(Outcome.STALE_REPORT, row.revision)
-    return Answered(Outcome.UNCHANGED, row.revision)

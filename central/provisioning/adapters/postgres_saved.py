@@ -7,7 +7,7 @@ from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.queries import load_queries
 from central.provisioning.adapters.arrays import plain_array
-from central.provisioning.adapters.rows import CountRow, IdRow, PresentRow, SavedRow
+from central.provisioning.adapters.rows import IdRow, PresentRow, SavedRow
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId
@@ -25,16 +25,7 @@ class PostgresSavedAllocations:
     def by_id(self, allocation: AllocationId) -> Saved | None:
         """See `SavedAllocations`."""
 
-        def read(tx: Transaction) -> Saved | None:
-            found = self._saved(tx, [allocation])
-            if (
-                not found
-                and tx.one(CountRow, self._queries["orphans"], {"ids": plain_array([allocation])}).orphans
-            ):
-                raise CorruptState(f"allocation {allocation} has rows but no head")
-            return found[0] if found else None
-
-        return self._database.run(read, repeatable=True)
+        return self._database.run(lambda tx: self._saved(tx, [allocation])[0], repeatable=True)
 
     def by_project(self, project_id: UUID) -> Sequence[Saved]:
         """See `SavedAllocations`."""
@@ -65,11 +56,11 @@ class PostgresSavedAllocations:
         return self._database.run(read, repeatable=True)
 
     def _all(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved]:
-        found = self._saved(tx, ids)
+        found = [saved for saved in self._saved(tx, ids) if saved is not None]
         if len(found) != len(ids):
-            raise CorruptState("an allocation has a sighting but no head")
+            raise CorruptState("an allocation was read and then gone")
         return found
 
-    def _saved(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved]:
-        rows = tx.all(SavedRow, self._queries["saved_by_ids"], {"ids": plain_array(ids)})
-        return [row.saved() for row in rows]
+    def _saved(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved | None]:
+        rows = tx.all(SavedRow, self._queries["saved"], {"ids": plain_array(ids)})
+        return [row.saved(allocation_id) for allocation_id, row in zip(ids, rows, strict=True)]

@@ -4,12 +4,12 @@ A report's own receipt holds all its answers and is forgotten after `REPORTS_KEP
 receipt of its own, under the command id of report and allocation, for ever.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID
 
-from central.kernel.aggregates import request_digest
+from central.kernel.aggregates import framed, request_digest
 from central.kernel.database import Transaction
 from central.kernel.driver_errors import TransactionConflict
 from central.kernel.problems import COMMAND_REUSED, Problem
@@ -24,7 +24,7 @@ from central.provisioning.adapters.rows import (
 )
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.decision import Outcome
-from central.provisioning.domain.ids import command_id
+from central.provisioning.domain.ids import command_ids
 
 REPORTS_KEPT: Final = timedelta(days=7)
 
@@ -81,30 +81,30 @@ class ReportReceipts:
         asked = [position for position, answer in answers.items() if answer.outcome in _REPEATS]
         if not asked:
             return answers
-        commands = plain_array(command_of(report, position) for position in asked)
+        commands = plain_array(commands_of(report, asked))
         found = tx.all(ReceiptRow, self._queries["receipts"], {"commands": commands})
         earlier: dict[int, Answered] = {}
         for position, row in zip(asked, found, strict=True):
             if row.request_digest is not None and row.answer is not None:
-                if row.request_digest != command_digest(report, position):
+                if [row.request_digest] != command_digests(report, [position]):
                     raise reused()
                 earlier[position] = decode_answer(row.answer)
         return {**answers, **earlier}
 
 
-def command_of(report: Report, position: int) -> UUID:
-    """What a report asks of one of its resources."""
-    return command_id(report.report_id, report.allocation_ids[position])
+def commands_of(report: Report, positions: Sequence[int]) -> list[str]:
+    """What a report asks of each of these resources."""
+    return command_ids(report.report_id, [report.allocation_ids[position] for position in positions])
 
 
-def command_digest(report: Report, position: int) -> bytes:
-    """Everything a report says of one resource."""
-    return request_digest(
-        report.site.encode(),
-        report.observed_at.isoformat().encode(),
-        report.allocation_ids[position].encode(),
-        report.contents[position].encode(),
-    )
+def command_digests(report: Report, positions: Sequence[int]) -> list[bytes]:
+    """Everything a report says of each of these resources."""
+    common = framed(report.site.encode(), report.observed_at.isoformat().encode())
+    ids, contents = report.allocation_ids, report.contents
+    return [
+        hashlib.sha256(common + framed(ids[position].encode(), contents[position].encode())).digest()
+        for position in positions
+    ]
 
 
 def reused() -> Problem:

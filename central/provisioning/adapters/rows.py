@@ -41,17 +41,6 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
-class StandingRow:
-    """`standings`: what stands of one allocation."""
-
-    site: str | None
-    standing: str | None
-    revision: int | None
-    content: UUID | None
-    seen_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class ReceiptRow:
     """`receipts`: what was answered to one command, if it was decided before."""
 
@@ -82,23 +71,14 @@ class PresentRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CountRow:
-    """`orphans`."""
-
-    orphans: int
-
-
-@dataclass(frozen=True, slots=True)
 class SavedRow:
-    """`saved_by_ids`: head, version and sighting of one allocation."""
+    """`saved`: head, newest version and sighting of one allocation."""
 
-    id: UUID
-    head_version: int
-    head_digest: bytes
+    head_version: int | None
+    head_digest: bytes | None
     version: int | None
     digest: bytes | None
     snapshot: str | None
-    newest: int | None
     site: str | None
     project_id: UUID | None
     sighted_version: int | None
@@ -107,24 +87,26 @@ class SavedRow:
     content: UUID | None
     seen_at: datetime | None
 
-    def saved(self) -> Saved:
-        """The allocation, every row checked against every other."""
-        if self.version is None or self.snapshot is None or self.newest != self.head_version:
-            raise CorruptState(f"{KIND} {self.id}: the head and the newest version differ")
-        digest = version_digest(self.id, self.version, self.snapshot.encode())
+    def saved(self, allocation_id: UUID) -> Saved | None:
+        """The allocation, every row checked against every other; None where none of them is."""
+        if self.version is None and self.head_version is None and self.sighted_version is None:
+            return None
+        if self.version is None or self.snapshot is None or self.version != self.head_version:
+            raise CorruptState(f"{KIND} {allocation_id}: the head and the newest version differ")
+        digest = version_digest(allocation_id, self.version, self.snapshot.encode())
         if not digest == self.digest == self.head_digest:
-            raise CorruptState(f"{KIND} {self.id}: version {self.version} differs from its digest")
-        allocation = decode_snapshot(self.id, self.snapshot)
+            raise CorruptState(f"{KIND} {allocation_id}: version {self.version} differs from its digest")
+        allocation = decode_snapshot(allocation_id, self.snapshot)
         sighted = (self.site, self.project_id, self.sighted_version, self.revision, self.standing)
         wanted = (
             allocation.site,
             allocation.facts.project_id,
             self.version,
             allocation.revision,
-            standing_of(allocation).value,
+            standing_of(allocation),
         )
         if sighted != wanted or self.content is None or self.seen_at is None:
-            raise CorruptState(f"{KIND} {self.id}: the sighting differs from version {self.version}")
+            raise CorruptState(f"{KIND} {allocation_id}: the sighting differs from version {self.version}")
         last_seen = max(allocation.observed_at, stored_instant(self.seen_at))
         return Saved(allocation, self.version, Content(self.content.hex), last_seen)
 

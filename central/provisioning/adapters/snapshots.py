@@ -1,5 +1,6 @@
 """A version's snapshot: an allocation as canonical JSON and back; any misfit is `CorruptState` (P7)."""
 
+import hashlib
 from datetime import datetime
 from functools import lru_cache
 from typing import Final, Literal
@@ -7,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from central.kernel.aggregates import request_digest
+from central.kernel.aggregates import framed
 from central.kernel.errors import CorruptState
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
@@ -16,6 +17,7 @@ from central.provisioning.domain.ids import AllocationId, WaldurInstance
 from central.provisioning.domain.observation import ProviderProjectRef, ProviderState, Site
 
 KIND: Final = "allocation"
+_KIND_FRAMED: Final = framed(KIND.encode())
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -106,7 +108,8 @@ def decode_snapshot(allocation_id: UUID, snapshot: str) -> Allocation:
 
 def version_digest(allocation_id: UUID, version: int, snapshot: bytes) -> bytes:
     """The digest the aggregate store keeps of a version (`central.kernel.aggregates`)."""
-    return request_digest(KIND.encode(), allocation_id.bytes, version.to_bytes(8, "big"), snapshot)
+    rest = framed(allocation_id.bytes, version.to_bytes(8, "big"), snapshot)
+    return hashlib.sha256(_KIND_FRAMED + rest).digest()
 
 
 @lru_cache(maxsize=256)

@@ -27,11 +27,12 @@ class ProjectBindings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Renewal:
-    """What one pass over the sightings settled of a report.
+class Settlement:
+    """How far a report came without a Project looked up.
 
-    `recorded`: the outcomes of this very report, answered before; nothing else counts then.
-    `settled`: outcomes by position. `undecided`: the other positions; `unproven` ones have no proven Project.
+    `recorded`: its answers, now or when it came before; nothing else counts then. Otherwise `settled`:
+    answers by position, `undecided`: the other positions, `unproven`: those among them without a proven
+    Project.
     """
 
     recorded: Sequence[Answered] | None
@@ -47,10 +48,11 @@ Decide = Callable[[Saved | None, Observation], Decision]
 class Allocations(Protocol):
     """The Sites' reports and what they prove, in one database (P7, P8)."""
 
-    def renew(self, report: Report, now: datetime) -> Renewal:
+    def settle(self, report: Report, decide: Decide, now: datetime) -> Settlement:
         """Renews what is still as it was reported before, in one statement, and finds the rest.
 
-        A report settled whole is recorded. Raises `Problem(COMMAND_REUSED)` if its id was used for another.
+        Unless the rest holds an unproven one, it is decided and the report recorded in the same transaction.
+        Raises `Problem(COMMAND_REUSED)` if the report's id was used for another.
         """
         ...
 

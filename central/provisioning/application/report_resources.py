@@ -1,7 +1,8 @@
 """A Site reports its resources (P2, P5, P6, P8, P12).
 
-Most are as they were a minute ago: one statement renews those and says which are not. Only for the rest the
-Project is looked up, with no transaction open (F08), and then each is decided in one transaction.
+Most are as they were a minute ago: one statement renews those and says which are not; the rest is decided in
+the same transaction. Only where a Project is not proven yet it is looked up first, with no transaction open
+(F08), and the rest is decided in a transaction of its own.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from uuid import UUID
 
 from central.kernel.errors import Unavailable
 from central.kernel.times import check_not_ahead
-from central.provisioning.application.ports import Allocations, ProjectBindings
+from central.provisioning.application.ports import Allocations, Decide, ProjectBindings
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.decision import Decision, decide
@@ -31,13 +32,14 @@ class ReportResources:
     def __call__(self, report: Report, now: datetime) -> Sequence[Answered]:
         """One answer a resource, in order. Raises `ObservedInFuture`, `Unavailable`, `Problem`."""
         check_not_ahead(report.observed_at, now)
-        renewal = self.allocations.renew(report, now)
-        if renewal.recorded is not None:
-            return renewal.recorded
-        if not renewal.undecided:
-            return [renewal.settled[position] for position in range(len(renewal.settled))]
-        projects = self._resolve(report, renewal.unproven)
+        so_far = self.allocations.settle(report, self._decide({}, now), now)
+        if so_far.recorded is not None:
+            return so_far.recorded
+        projects = self._resolve(report, so_far.unproven)
+        decided = self._decide(projects, now)
+        return self.allocations.decide(report, so_far.settled, so_far.undecided, decided, now)
 
+    def _decide(self, projects: Mapping[ProviderProjectRef, UUID | None], now: datetime) -> Decide:
         def decided(saved: Saved | None, observation: Observation) -> Decision:
             return decide(
                 saved,
@@ -47,7 +49,7 @@ class ReportResources:
                 project_id=projects.get(observation.provider_project_ref),
             )
 
-        return self.allocations.decide(report, renewal.settled, renewal.undecided, decided, now)
+        return decided
 
     def _resolve(self, report: Report, unproven: Sequence[int]) -> Mapping[ProviderProjectRef, UUID | None]:
         """What cannot be looked up now stays unproven, which claims nothing: the next report asks again."""

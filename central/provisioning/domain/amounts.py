@@ -13,6 +13,8 @@ AMOUNT_MAX: Final = 2**63 - 1
 COMPONENT: Final = re.compile(r"cpu|memory|storage|ephemeral_storage|gpu\.[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
+_WHOLE: Final = frozenset({int})
+_RANGE: Final = f"wanted a whole number from 0 to {AMOUNT_MAX}"
 UNKNOWN: Final = "wanted cpu, memory, storage, ephemeral_storage or gpu.<model>, in canonical units"
 
 
@@ -39,15 +41,20 @@ class Amounts:
     @staticmethod
     def of(amounts: Mapping[str, int]) -> "Amounts":
         """Checked amounts. Raises `AmountRefused`."""
-        for component, amount in amounts.items():
-            if type(amount) is not int or not 0 <= amount <= AMOUNT_MAX:
-                raise AmountRefused(component, f"wanted a whole number from 0 to {AMOUNT_MAX}")
-        return _sorted(tuple(amounts.items()))
+        # True equals 1, so a remembered answer must not be asked for it.
+        kinds = set(map(type, amounts.values()))
+        if not kinds <= _WHOLE:
+            wrong = next(component for component, amount in amounts.items() if type(amount) is not int)
+            raise AmountRefused(wrong, _RANGE)
+        return _checked(tuple(amounts.items()))
 
 
 @lru_cache(maxsize=4096)
-def _sorted(pairs: tuple[tuple[str, int], ...]) -> Amounts:
+def _checked(pairs: tuple[tuple[str, int], ...]) -> Amounts:
     """The one value of these pairs; remembered, for most resources have one of a few limits."""
+    for component, amount in pairs:
+        if not 0 <= amount <= AMOUNT_MAX:
+            raise AmountRefused(component, _RANGE)
     unknown = unknown_component(tuple(component for component, _ in pairs))
     if unknown is not None:
         raise AmountRefused(unknown, UNKNOWN)

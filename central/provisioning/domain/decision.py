@@ -11,7 +11,7 @@ In this order, the first that holds:
 7. Newer: a material change or new usage is `changed`, anything else is `seen` and renews last-seen.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -142,13 +142,20 @@ def _next(before: Allocation, observation: Observation, project_id: UUID | None)
         configured=old.configured if observation.configured is None else observation.configured,
         applied=old.applied if observation.applied is None and not ended else observation.applied,
     )
-    lifecycle, reasons = lifecycle_of(facts)
-    return replace(
-        before,
+    if facts == old:
+        lifecycle, reasons, revision = before.lifecycle, before.reasons, before.revision
+    else:
+        (lifecycle, reasons), revision = lifecycle_of(facts), before.revision + 1
+    return Allocation(
+        allocation_id=before.allocation_id,
+        site=before.site,
+        instance=before.instance,
+        resource_id=before.resource_id,
+        offering_id=before.offering_id,
         facts=facts,
         lifecycle=lifecycle,
         reasons=reasons,
         used=observation.used,
-        revision=before.revision + (facts != old),
+        revision=revision,
         observed_at=observation.observed_at,
     )

@@ -23,13 +23,6 @@ WITH reported AS (
 SELECT coalesce(array_agg(n::integer), '{}') AS positions, coalesce(array_agg(revision), '{}') AS revisions
   FROM renewed;
 
--- name: standings
--- What stands of allocations that were not renewed; one row each, in their order.
-SELECT s.site, s.standing::text AS standing, s.revision, s.content, s.seen_at
-  FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY AS u (id, n)
-  LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = u.id
- ORDER BY u.n;
-
 -- name: receipts
 -- The receipts of these commands; one row each, in their order.
 SELECT r.request_digest, r.answer
@@ -50,25 +43,23 @@ INSERT INTO provisioning.reports (site, report_id, digest, answers, received_at)
 VALUES (%(site)s, %(report_id)s, %(digest)s, %(answers)s, %(now)s)
 ON CONFLICT ON CONSTRAINT reports_pkey DO NOTHING;
 
--- name: lock_sightings
--- Holds the rows of this Site that are about to be decided on, in one order.
-SELECT count(*) AS locked FROM (
-    SELECT 1 FROM provisioning.allocation_sightings
-     WHERE allocation_id = ANY (%(ids)s::uuid[]) AND site = %(site)s
-     ORDER BY allocation_id
-       FOR NO KEY UPDATE
-) AS held;
-
--- name: saved_by_ids
--- Allocations by id with everything they are checked against (P7).
-SELECT h.id, h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot::text AS snapshot,
-       (SELECT max(n.version) FROM provisioning.aggregate_versions n WHERE n.kind = h.kind AND n.id = h.id) AS newest,
+-- name: saved
+-- Allocations with everything they are checked against (P7); one row each, in their order, all NULL where nothing is.
+-- The version is the newest there is, whatever the head says. OFFSET 0 keeps the kind a column: as a constant the
+-- planner takes it for a rare one until the tables are analysed, and reads all heads for each id.
+SELECT h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot,
        s.site, s.project_id, s.version AS sighted_version, s.revision, s.standing::text AS standing, s.content, s.seen_at
-  FROM provisioning.aggregate_heads h
-  LEFT JOIN provisioning.aggregate_versions v ON v.kind = h.kind AND v.id = h.id AND v.version = h.version
-  LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = h.id
- WHERE h.kind = 'allocation' AND h.id = ANY (%(ids)s::uuid[])
- ORDER BY h.id;
+  FROM (
+       SELECT 'allocation' AS kind, r.id, r.n FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY AS r (id, n) OFFSET 0
+       ) AS u
+  LEFT JOIN provisioning.aggregate_heads h ON h.kind = u.kind AND h.id = u.id
+  LEFT JOIN LATERAL (
+       SELECT n.version, n.digest, n.snapshot::text AS snapshot
+         FROM provisioning.aggregate_versions n
+        WHERE n.kind = u.kind AND n.id = u.id
+        ORDER BY n.version DESC LIMIT 1) AS v ON true
+  LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = u.id
+ ORDER BY u.n;
 
 -- name: ids_of_project
 SELECT allocation_id AS id FROM provisioning.allocation_sightings WHERE project_id = %(project_id)s ORDER BY 1;
@@ -84,43 +75,49 @@ SELECT EXISTS (
 SELECT id FROM provisioning.aggregate_heads
  WHERE kind = 'allocation' AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
--- name: orphans
--- Rows of these allocations that have no head: versions or sightings left alone.
-SELECT (SELECT count(*) FROM provisioning.aggregate_versions v
-         WHERE v.kind = 'allocation' AND v.id = ANY (%(ids)s::uuid[])
-           AND NOT EXISTS (SELECT FROM provisioning.aggregate_heads h WHERE h.kind = v.kind AND h.id = v.id))
-     + (SELECT count(*) FROM provisioning.allocation_sightings s
-         WHERE s.allocation_id = ANY (%(ids)s::uuid[])
-           AND NOT EXISTS (SELECT FROM provisioning.aggregate_heads h
-                            WHERE h.kind = 'allocation' AND h.id = s.allocation_id)) AS orphans;
-
 -- name: add_versions
+-- Snapshots come as one text, a line each: canonical JSON has no line end of its own.
 INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
 SELECT 'allocation', u.id, u.version, u.command_id, u.snapshot::json, decode(u.digest, 'hex'), %(now)s
-  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[], %(snapshots)s::text[],
-              %(digests)s::text[]) AS u (id, version, command_id, snapshot, digest);
+  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[],
+              string_to_array(%(snapshots)s::text, E'\n'), %(digests)s::text[])
+       AS u (id, version, command_id, snapshot, digest);
+
+-- name: add_heads
+-- Heads of first versions.
+INSERT INTO provisioning.aggregate_heads (kind, id, version, digest)
+SELECT 'allocation', u.id, u.version, decode(u.digest, 'hex')
+  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::text[]) AS u (id, version, digest);
 
 -- name: move_heads
--- Compare-and-set (F09): a head moves only from the version that was decided upon, and version 1 only where none is.
-INSERT INTO provisioning.aggregate_heads AS h (kind, id, version, digest)
-SELECT 'allocation', u.id, u.version, decode(u.digest, 'hex')
-  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::text[]) AS u (id, version, digest)
-ON CONFLICT ON CONSTRAINT aggregate_heads_pkey DO UPDATE
-   SET version = excluded.version, digest = excluded.digest
- WHERE h.version = excluded.version - 1;
+-- Compare-and-set (F09): a head moves only from the version that was decided upon. OFFSET 0: as in `saved`.
+UPDATE provisioning.aggregate_heads h
+   SET version = u.version, digest = decode(u.digest, 'hex')
+  FROM (
+       SELECT 'allocation' AS kind, r.*
+         FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::text[]) AS r (id, version, digest)
+       OFFSET 0
+       ) AS u
+ WHERE h.kind = u.kind AND h.id = u.id AND h.version = u.version - 1;
 
--- name: move_sightings
--- Every change moves the sighting with it (P8).
-INSERT INTO provisioning.allocation_sightings AS s
+-- name: add_sightings
+-- Sightings of first versions.
+INSERT INTO provisioning.allocation_sightings
        (allocation_id, site, project_id, version, revision, standing, content, seen_at)
 SELECT u.id, %(site)s, u.project_id, u.version, u.revision, u.standing::"char", u.content, %(observed_at)s
   FROM unnest(%(ids)s::uuid[], %(projects)s::uuid[], %(versions)s::integer[], %(revisions)s::integer[],
               %(standings)s::text[], %(contents)s::uuid[])
+       AS u (id, project_id, version, revision, standing, content);
+
+-- name: move_sightings
+-- Every change moves the sighting with it, from the version and a time before the one that was decided upon (P8).
+UPDATE provisioning.allocation_sightings s
+   SET project_id = u.project_id, version = u.version, revision = u.revision, standing = u.standing::"char",
+       content = u.content, seen_at = %(observed_at)s
+  FROM unnest(%(ids)s::uuid[], %(projects)s::uuid[], %(versions)s::integer[], %(revisions)s::integer[],
+              %(standings)s::text[], %(contents)s::uuid[])
        AS u (id, project_id, version, revision, standing, content)
-ON CONFLICT (allocation_id) DO UPDATE
-   SET project_id = excluded.project_id, version = excluded.version, revision = excluded.revision,
-       standing = excluded.standing, content = excluded.content, seen_at = excluded.seen_at
- WHERE s.version = excluded.version - 1 AND s.site = excluded.site AND s.seen_at < excluded.seen_at;
+ WHERE s.allocation_id = u.id AND s.version = u.version - 1 AND s.site = %(site)s AND s.seen_at < %(observed_at)s;
 
 -- name: touch_sightings
 -- Seen again by decision: the time, and what was said this time.

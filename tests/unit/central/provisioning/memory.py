@@ -12,7 +12,7 @@ import msgspec
 
 from central.kernel.errors import ObservedInFuture, Unavailable
 from central.kernel.problems import COMMAND_REUSED, Problem
-from central.provisioning.application.ports import Decide, Renewal, SnapshotPage
+from central.provisioning.application.ports import Decide, Settlement, SnapshotPage
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.application.report_resources import ReportResources
@@ -35,16 +35,16 @@ class Memory:
     answered: dict[tuple[str, UUID], tuple[Any, Sequence[Answered]]] = field(default_factory=dict)
     receipts: int = 0
 
-    def renew(self, report: Report, now: datetime) -> Renewal:
+    def settle(self, report: Report, decide: Decide, now: datetime) -> Settlement:
         key, content = self._identity(report)
         if key in self.answered:
             if self.answered[key][0] != content:
                 raise Problem(COMMAND_REUSED, "this reportId was used for another report")
-            return Renewal(self.answered[key][1], {}, (), ())
+            return Settlement(self.answered[key][1], {}, (), ())
         everything = range(len(report.allocation_ids))
         if not everything:
             self.answered[key] = (content, [])
-        return Renewal(None, {}, everything, everything)
+        return Settlement(None, {}, everything, everything)
 
     def decide(
         self,

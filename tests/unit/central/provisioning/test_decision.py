@@ -16,7 +16,7 @@ from central.provisioning.domain.ids import (
     WaldurInstance,
     allocation_id,
     canonical_uuid,
-    command_id,
+    command_ids,
     content_digest,
 )
 from central.provisioning.domain.observation import (
@@ -221,10 +221,10 @@ def test_the_same_observation_again_never_changes_anything() -> None:
 def test_ids_are_the_same_everywhere_p1() -> None:
     first = allocation_id(INSTANCE, UUID("00000000-0000-4000-8000-000000000305"))
     assert str(first) == "5ff2f9fe-df0b-50a3-9410-35a7cf0cff21"
-    assert str(command_id(UUID(int=1), str(UUID(int=2)))) == "a2ace0db-29e7-58ff-aeeb-47897fa1d63e"
+    assert command_ids(UUID(int=1), [str(UUID(int=2))]) == ["a2ace0db29e758ffaeeb47897fa1d63e"]
     assert first == allocation_id(INSTANCE, UUID("{00000000-0000-4000-8000-000000000305}"))
     assert first != allocation_id(WaldurInstance("https://other.example.org/"), READY.resource_id)
-    assert command_id(UUID(int=1), str(first)) != command_id(UUID(int=2), str(first))
+    assert command_ids(UUID(int=1), [str(first)]) != command_ids(UUID(int=2), [str(first)])
 
 
 @pytest.mark.parametrize(
