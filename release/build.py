@@ -107,8 +107,8 @@ def _wheelhouse(
     source: Source, plan: ReleasePlan, request: BuildRequest, scratch: Path, progress: Callable[[str], None]
 ) -> _Wheelhouse:
     progress("building our own wheel")
-    own = read_wheel(build_own_wheel(source, request.version, plan.site_packages, scratch))
     pyproject = tomllib.loads((source.folder / "pyproject.toml").read_text(encoding="utf-8"))
+    own = read_wheel(build_own_wheel(source, request.version, plan, scratch))
     wheels: dict[str, Wheel] = {own.name: own}
     requirements: dict[str, str] = {}
     used_by: dict[str, list[str]] = {}

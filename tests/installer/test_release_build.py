@@ -114,9 +114,19 @@ def test_the_version_reaches_the_wheel_and_no_lab_or_test_is_packed(built: Built
         with zipfile.ZipFile(content) as packed:
             inside = packed.namelist()
             metadata = packed.read("pharos_hpc-0.1.0.dist-info/METADATA").decode()
+            programs = packed.read("pharos_hpc-0.1.0.dist-info/entry_points.txt").decode()
     assert "\nVersion: 0.1.0\n" in metadata
     packages = {name.split("/")[0] for name in inside if ".dist-info/" not in name}
     assert packages == {"installer", "site_bundle"}, "no byte of the platform's service lies on a Site"
+    targets = re.findall(r"^pharos-[a-z-]+ = ([\w.]+):main$", programs, re.MULTILINE)
+    assert len(targets) == len(programs.strip().splitlines()) - 1 > 1
+    for target in targets:
+        assert f"{target.replace('.', '/')}.py" in inside, "a program is declared where its code is"
+    assert "pharos-central" not in programs
+    extras = set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE))
+    with tarfile.open(built.archive) as archive:
+        needs = {Path(name).stem for name in archive.getnames() if "/requirements/" in name}
+    assert extras == needs - {"controller"} | {"installer"}, "what is not here asks for nothing"
     top = {name.split("/")[1] for name in names}
     assert top == {
         "install.sh", "LICENSE", "README.md", "CHANGELOG.md", "manifest.json", "sbom.cdx.json", "docs",

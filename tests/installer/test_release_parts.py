@@ -348,7 +348,8 @@ def test_pips_refusal_is_told_in_its_own_words() -> None:
 def test_a_tree_without_a_build_is_no_wheel(tmp_path: Path) -> None:
     (tmp_path / "release").mkdir()
     with pytest.raises(ReleaseError) as caught:
-        build_own_wheel(Source(tmp_path, "a" * 40, 1_700_000_000, False), "0.1.0", (), tmp_path / "dist")
+        source = Source(tmp_path, "a" * 40, 1_700_000_000, False)
+        build_own_wheel(source, "0.1.0", read_plan(ROOT), tmp_path / "dist")
     assert caught.value.code == "wheel_build_failed" and caught.value.found
 
 
