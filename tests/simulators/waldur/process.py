@@ -108,9 +108,13 @@ class WaldurProcess:
 
     def act(self, act: str, /, **arguments: Any) -> Any:
         """Does one act and returns its result. Raises `ActRefused`."""
+        return self.obey({"act": act} | arguments)
+
+    def obey(self, command: dict[str, Any]) -> Any:
+        """The same for a command as it goes over the channel."""
         if self._control is None:
             raise RuntimeError("the simulator is not running")
-        self._control.sendall(json.dumps({"act": act} | arguments).encode() + b"\n")
+        self._control.sendall(json.dumps(command).encode() + b"\n")
         answer = bytearray()
         while not answer.endswith(b"\n"):
             piece = self._control.recv(1 << 20)
@@ -119,7 +123,7 @@ class WaldurProcess:
             answer += piece
         said = json.loads(answer)
         if "error" in said:
-            raise ActRefused(f"{act}: {said['error']}")
+            raise ActRefused(f"{command.get('act')}: {said['error']}")
         return said["ok"]
 
     def stand(self, **plugin_options: Any) -> dict[str, str]:
@@ -134,6 +138,14 @@ class WaldurProcess:
     def clear(self) -> None:
         """Forgets the faults still to come."""
         self.act("clear")
+
+    def mark(self) -> None:
+        """Remembers the world as it is, for `back`."""
+        self.act("mark")
+
+    def back(self) -> None:
+        """The marked world again, without faults and with an empty log."""
+        self.act("back")
 
     def requests(self) -> list[dict[str, Any]]:
         """The requests it met: `method`, `path`, `query`, `status` (0: a fault's), `body`."""

@@ -238,6 +238,13 @@ class Stage:
         self.world.touch(changed, self.now)
         return uuid
 
+    def keep_only(self, offering: str, count: int) -> int:
+        """All but the first `count` resources of an offering are gone; returns how many."""
+        mine = [row.uuid for row in self.world.resources.values() if row.offering == offering]
+        for uuid in mine[count:]:
+            del self.world.resources[uuid]
+        return len(mine[count:])
+
     def remove(self, table: str, uuid: str) -> None:
         """The row is gone."""
         self._row(table, uuid)

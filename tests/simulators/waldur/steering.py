@@ -9,6 +9,8 @@ acts of `staging.Stage`:
 | `clear` | – | forgets every fault still to come |
 | `log` | `writes` (bool) | the requests answered so far, oldest first |
 | `forget` | – | empties the log |
+| `mark` | – | remembers the world as it is |
+| `back` | – | the marked world again, no faults, an empty log, the marked clock |
 | `clock` | `now` (a time to stand at, or null for the machine's) or `advance` (seconds) | the time now |
 | `rows` | `table` | the rows of a table |
 | `setting` | `name` (`version`, `version_restricted`), `value` | – |
@@ -41,6 +43,7 @@ class Steering:
         self._state = state
         self._stands_at = now
         self._ahead = timedelta(0)
+        self._marked: tuple[bytes, datetime | None, timedelta] | None = None
         known = state is not None and state.exists()
         self.world = msgspec.json.decode(state.read_bytes(), type=World) if state and known else World()
 
@@ -78,6 +81,8 @@ class Steering:
             "clear": self._clear,
             "log": self._log,
             "forget": self._forget,
+            "mark": self._mark,
+            "back": self._back,
             "clock": self._clock,
             "rows": self._rows,
             "setting": self._setting,
@@ -97,6 +102,17 @@ class Steering:
         return [each for each in self.log if not writes or each["method"] not in ("GET", "HEAD")]
 
     def _forget(self) -> None:
+        self.log.clear()
+
+    def _mark(self) -> None:
+        self._marked = (msgspec.json.encode(self.world), self._stands_at, self._ahead)
+
+    def _back(self) -> None:
+        if self._marked is None:
+            raise ValueError("nothing is marked")
+        encoded, self._stands_at, self._ahead = self._marked
+        self.world = msgspec.json.decode(encoded, type=World)
+        self.plan.coming.clear()
         self.log.clear()
 
     def _clock(self, now: str | None = None, advance: float | None = None) -> str:
