@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from site_bundle.kernel.errors import UnavailableError
@@ -56,7 +57,9 @@ class Credential:
                 "credential_unreadable",
                 found=f"{self._path}: {error.strerror}",
                 wanted="a file this user may read",
-                remedy="put the grant token there and restart the unit",
+                remedy="run it as root (sudo): the file is private"
+                if error.errno == errno.EACCES
+                else "put the grant token there and restart the unit",
             ) from error
         return self._value
 
@@ -69,3 +72,18 @@ class Credential:
                 remedy="put the grant token there and restart the unit",
             )
         return raw.decode("ascii")
+
+
+def first_there(paths: Sequence[Path]) -> Path:
+    """The first of `paths` that exists, or that may not be looked at: reading it will tell. Without any, the
+    last one: where the secret belongs.
+    """
+    for path in paths:
+        try:
+            path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return path
+        return path
+    return paths[-1]

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sqlite3
@@ -83,6 +84,15 @@ def open_journal(path: Path, *, migrations: tuple[str, ...]) -> Journal:
         except BaseException:
             connection.close()
             raise
+    except sqlite3.OperationalError as error:
+        # Not the content: no access, no room, a disk that fails, a reader that does not let go.
+        os.close(lock)
+        raise UnavailableError(
+            "journal_unreachable",
+            found=f"{path}: {str(error)[:200]}",
+            wanted="a journal this user may read and write",
+            remedy="look at owner and mode of the file and its folder, and at free space",
+        ) from error
     except sqlite3.DatabaseError as error:
         os.close(lock)
         raise _damaged(path, str(error)) from error
@@ -101,7 +111,9 @@ def _lock(path: Path) -> int:
             "journal_unreachable",
             found=f"{lock_path}: {error.strerror}",
             wanted="a state folder this user may write",
-            remedy="look at StateDirectory= of the unit and at free space",
+            remedy="run it as root (sudo) or as the component's user"
+            if error.errno == errno.EACCES
+            else "look at StateDirectory= of the unit and at free space",
         ) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,7 +123,7 @@ def _lock(path: Path) -> int:
             "journal_locked",
             found=f"another process holds {lock_path}",
             wanted="one writer",
-            remedy="stop the other one (systemctl status shows it)",
+            remedy="stop the other one first: systemctl stop, if it is the service",
         ) from error
     return lock
 

@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from site_bundle.kernel.documents import Open, read_document
+from site_bundle.kernel.errors import UnavailableError
 from site_bundle.kernel.files import read_bounded, write_atomically
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.metrics import Metric, render_metrics
-from site_bundle.kernel.strict_json import MalformedJsonError, parse_object
+from site_bundle.kernel.strict_json import parse_object
 from site_bundle.kernel.times import parse_time
 
 STATUS_NAME = "status.json"
@@ -35,17 +38,52 @@ class StatusFiles:
         write_atomically(self._directory / METRICS_NAME, render_metrics(metrics), mode=0o644)
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownCheck(Open):
+    status: str
+    found: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown(Open):
+    """The frame of a status document: what every reader counts on. A component says more."""
+
+    schema: Literal[1]
+    component: str
+    release: str
+    pid: int
+    state: str
+    since: datetime
+    updated_at: datetime
+    checks: dict[str, _ShownCheck]
+
+
 def read_status(directory: Path) -> dict[str, Any] | None:
-    """The document of the running component; None when there is no file: it does not run. MalformedJsonError,
-    OSError.
+    """The document of the running component; None when there is no file: it does not run. UnavailableError
+    when there is one that cannot be read, or is none (X1).
     """
+    path = directory / STATUS_NAME
     try:
-        raw = read_bounded(directory / STATUS_NAME, max_bytes=MAX_STATUS_BYTES)
+        document = parse_object(read_bounded(path, max_bytes=MAX_STATUS_BYTES), max_bytes=MAX_STATUS_BYTES)
+        read_document(document, _Shown)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise UnavailableError(
+            "status_unreadable",
+            found=f"{path}: {error.strerror}",
+            wanted="the file the running component writes, readable by all",
+            remedy="run it as root (sudo); if that fails too, restart the unit: it writes the file anew",
+        ) from error
     except ValueError as error:
-        raise MalformedJsonError(str(error)) from error
-    return parse_object(raw, max_bytes=MAX_STATUS_BYTES)
+        raise UnavailableError(
+            "status_malformed",
+            found=f"{path}: {error}",
+            wanted="a status document of schema 1",
+            remedy="restart the unit: it writes the file anew",
+        ) from error
+    return document
 
 
 def process_check(document: dict[str, Any] | None, *, unit: str, now: datetime) -> Check:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from site_bundle.ssh_access.run import run_agent_process
+from site_bundle.ssh_access.run import USER, run_agent_process
 
 if TYPE_CHECKING:
     from site_bundle.kernel.health import Check
 
-USER = "pharos-ssh-access"
 ENV_FILE = Path("/etc/pharos-hpc/ssh-access.env")
 # What the running unit has, then what it would be given.
 TOKEN_FILES = (
@@ -36,9 +35,10 @@ examples:
 """
 _HELP = {
     "run": (
-        """Runs the agent in the foreground until SIGTERM or Ctrl-C: what the unit does. Settings come from the
-environment alone (docs/settings.md); its log goes to stderr, one line an event. As root it becomes the component's
-user. Only one can run: beside the service it refuses (journal_locked).""",
+        """Runs the agent in the foreground until SIGTERM or Ctrl-C: what the unit does. Settings
+come from the environment alone (docs/settings.md); its log goes to stderr, one line an event. As
+root it becomes the component's user. Only one can run: beside the service it refuses
+(journal_locked).""",
         """exit codes: 0 ended as asked, 2 settings, 3 it cannot run (the log's last line says why)
 
 example, beside a stopped service:
@@ -47,8 +47,9 @@ example, beside a stopped service:
 """,
     ),
     "status": (
-        """What the running agent says of itself: state, checks with their remedies, keys, the latest poll and
-report. Reads status.json in the runtime folder (/run/pharos-ssh-access), asks nobody, changes nothing; any user may.""",
+        """What the running agent says of itself: state, checks with their remedies, keys, the
+latest poll and report. Reads status.json in the runtime folder (/run/pharos-ssh-access), asks
+nobody, changes nothing; any user may.""",
         """exit codes: 0 ready, 2 settings, 3 not ready or its word is too old or unreadable, 4 not running
 
 examples:
@@ -57,9 +58,10 @@ examples:
 """,
     ),
     "doctor": (
-        """Asks everything the agent needs, now: settings, the token, the Site API, who slapd says we are, the
-people's base, and the right to add and delete on the probe entry (where its own value is put and taken out again).
-Reads the environment file and the token; needs root, or the component's user. As root it becomes that user first.""",
+        """Asks everything the agent needs, now: settings, the token, the Site API, who slapd says we
+are, the people's base, and the right to add and delete on the probe entry (where its own value is put
+and taken out again). Reads the environment file and the token; needs root, or the component's user.
+As root it becomes that user before it asks.""",
         """exit codes: 0 all pass (warnings too), 2 environment file, 3 a check failed
 
 examples:
@@ -68,10 +70,11 @@ examples:
 """,
     ),
     "accept-feed": (
-        """Accepts central's new history after it was restored or rebuilt: from now on removals are taken from it,
-and keys of the earlier history that it does not list are removed. Writes the journal when no agent runs, else asks the
-running one. Needs root, or the component's user.""",
-        """exit codes: 0 accepted or asked, 2 settings or no feed id, 3 another history, not read to its end, or no access
+        """Accepts central's new history after it was restored or rebuilt: from now on removals are
+taken from it, and keys of the earlier history that it does not list are removed. Writes the journal
+when no agent runs, else asks the running one. Needs root, or the component's user.""",
+        """exit codes: 0 accepted or asked, 2 settings or no feed id, 3 another history, one not read to its
+end, or no access
 
 example, with the id that status shows as feed.current:
   sudo pharos-ssh-access accept-feed 1b4e28ba-2fa1-41d2-883f-0016d3cca427
@@ -166,17 +169,18 @@ def _environment(chosen: argparse.Namespace) -> Mapping[str, str]:
 def _status(chosen: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
-    from site_bundle.ssh_access.adapters.status_files import process_check, read_status
-    from site_bundle.ssh_access.application.health import Status
+    from site_bundle.kernel.health import Status
+    from site_bundle.kernel.status_files import process_check, read_status
     from site_bundle.ssh_access.settings import runtime_directory
 
     folder = runtime_directory(_environment(chosen))
     document = read_status(folder)
-    check = process_check(document, now=datetime.now(UTC))
+    check = process_check(document, unit=USER, now=datetime.now(UTC))
     if document is None or check.code == "not_running":
-        found = f"{check.found} ({'no' if document is None else 'its process is gone; see'} {folder}/status.json)"
-        shown = f"{found}\n  remedy: {check.remedy}"
-        _say({"schema": 1, "component": "ssh-access", "state": "not_running"} if chosen.json else shown, chosen)
+        why = "there is no" if document is None else "gone is the process of"
+        shown = f"the agent does not run: {why} {folder}/status.json\n  remedy: {check.remedy}"
+        told = {"schema": 1, "component": "ssh-access", "state": "not_running"}
+        _say(told if chosen.json else shown, chosen)
         return NOT_RUNNING
     _say(document if chosen.json else _status_text(document, check), chosen)
     return HEALTHY if check.status is Status.PASS else UNHEALTHY
@@ -197,8 +201,8 @@ def _status_text(document: dict[str, Any], process: Check) -> str:
     if process.code == "status_stale":
         lines.append(f"  {process.status.value:7} process: {process.found}; remedy: {process.remedy}")
     keys = ", ".join(f"{number} {name}" for name, number in document["keys"].items() if number)
-    lines.append(f"  keys: {keys or 'none'}")
-    lines.append(f"  last poll {document['lastPollAt'] or 'none yet'}, last report {document['lastReportAt'] or 'none yet'}")
+    poll, report = (document[name] or "none yet" for name in ("lastPollAt", "lastReportAt"))
+    lines += [f"  keys: {keys or 'none'}", f"  last poll {poll}, last report {report}"]
     lines.append(f"  a removed key may let in for {document['removalCacheSeconds']} s more (sssd's cache)")
     return "\n".join(lines)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 from site_bundle.directory.connection import load_ldap3
-from site_bundle.kernel.credential import Credential
+from site_bundle.kernel.credential import Credential, first_there
 from site_bundle.kernel.errors import SettingsError, SiteError, UnavailableError
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
@@ -17,7 +17,6 @@ from site_bundle.kernel.journal import JournalRefusedError
 from site_bundle.kernel.runtime import utc_now
 from site_bundle.kernel.status_files import process_check, read_status
 from site_bundle.kernel.stop import Stop
-from site_bundle.kernel.strict_json import MalformedJsonError
 from site_bundle.ssh_access.adapters.acceptance_file import put_request
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
 from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal, statements
@@ -32,8 +31,7 @@ def run_doctor(
 ) -> tuple[Check, ...]:
     """All checks, made as the component's user: as root slapd would see another identity."""
     if not environment.get(TOKEN) and not environment.get(TOKEN + "_FILE"):
-        existing = [path for path in token_files if path.exists()]
-        environment = {**environment, TOKEN + "_FILE": str((existing or token_files)[0])}
+        environment = {**environment, TOKEN + "_FILE": str(first_there(token_files))}
     try:
         settings = agent_settings(environment)
     except SettingsError as error:
@@ -74,10 +72,8 @@ def _token(settings: AgentSettings) -> Credential | Check:
 def _process(settings: AgentSettings, user: str) -> Check:
     try:
         return process_check(read_status(settings.runtime_directory), unit=user, now=utc_now())
-    except (OSError, MalformedJsonError, ValueError) as error:
-        return Check(
-            "process", Status.UNKNOWN, f"status.json: {error}", "a readable status.json", "restart the unit"
-        )
+    except UnavailableError as error:
+        return Check.of_error("process", error, Status.UNKNOWN)
 
 
 def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+USER = "pharos-ssh-access"
+
 
 def run_agent_process() -> int:
     """The agent until it is asked to end; the exit code."""
@@ -23,6 +25,11 @@ def run_agent_process() -> int:
         from site_bundle.ssh_access.compose import run_agent
         from site_bundle.ssh_access.entrypoints.agent import AgentLimits
 
+        if os.geteuid() == 0:
+            # By hand: the journal stays the component's own, and slapd knows the process by its uid.
+            from site_bundle.kernel.identity import become_component
+
+            become_component(USER, settings.state_directory)
         run_agent(settings, os.environ, stop=stop, log=log, limits=AgentLimits())
     except SiteError as error:
         log.error("cannot_run", code=error.code, found=error.found, wanted=error.wanted, remedy=error.remedy)  # noqa: TRY400
