@@ -1,7 +1,7 @@
 """Whether a process could start now: each thing it stands on, asked by itself (X1)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from central.identity.issuer import HttpDocuments, IssuerKeys
@@ -45,6 +45,11 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
         keys = IssuerKeys(oidc.issuer, documents)
         yield _asked("issuer", lambda: keys.key("", utc_now()), f"{oidc.issuer} publishes its keys")
+    if settings.provisioning_url is not None and settings.process == "member_api":
+        with Database(replace(options, url=settings.provisioning_url)) as database:
+            yield _asked(
+                "provisioning", lambda: require_schema(database, CONTEXTS), "is what this code knows"
+            )
     if settings.development_accounts is not None:
         yield Finding("accounts", True, f"DEVELOPMENT stand-in {settings.development_accounts} (X8)")
 

@@ -1,6 +1,7 @@
 """The member API: members' browsers and command lines, bearers of the platform's OIDC issuer (E6)."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from central.identity.claims import Expected
@@ -13,9 +14,12 @@ from central.kernel.migrations import require_schema
 from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, serve
 from central.kernel.times import utc_now
+from central.processes.broker_link import open_broker, require_broker
 from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.provisioning_worker import BetoView, require_questions
 from central.processes.refusals import StartRefused
 from central.processes.schema import CONTEXTS
+from central.processes.ssh_accounts import reported_accounts
 from central.settings import Settings
 from central.ssh_access.adapters.development_accounts import DevelopmentAccounts
 from central.ssh_access.adapters.postgres_keys import PostgresMemberKeys
@@ -31,6 +35,17 @@ from central.ssh_access.entrypoints.wire import ADD_BYTES_MAX
 NAME: Final = "member-api"
 THREADS: Final = 16
 CONNECTIONS: Final = 8
+EVIDENCE_CONNECTIONS: Final = 4
+"""Adding a key asks for evidence one statement at a time; listing and removing ask for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Whose account a key goes to, and how to stop and close what was opened for it."""
+
+    source: MemberAccounts
+    stop: Callable[[], None]
+    close: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +67,22 @@ class ProjectApi:
             limits=HttpLimits(body_bytes=ADD_BYTES_MAX),
             trusted_proxies=self.settings.trusted_proxies,
         )
-        keys = PostgresMemberKeys(database)
+        keys, accounts = PostgresMemberKeys(database), open_accounts(self.settings)
         caller = MemberCaller(_verifier(self.settings), utc_now)
         routes = MemberRoutes(
             member=lambda: MemberId(caller()),
-            add_key=AddKey(_accounts(self.settings), keys),
+            add_key=AddKey(accounts.source, keys),
             list_keys=ListKeys(keys),
             remove_key=RemoveKey(keys),
             clock=utc_now,
         )
         app.register_blueprint(routes.blueprint())
-        return Service(app=app, stopping=_nothing_parked, close=database.close)
+
+        def close() -> None:
+            accounts.close()
+            database.close()
+
+        return Service(app=app, stopping=accounts.stop, close=close)
 
 
 def run(settings: Settings) -> int:
@@ -76,6 +96,8 @@ def run(settings: Settings) -> int:
         )
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
+    if settings.provisioning_url is not None:
+        require_broker(settings, settings.views_broker, NAME, require_questions)
     return serve(ProjectApi(settings), serving_options(settings, THREADS))
 
 
@@ -87,13 +109,29 @@ def _verifier(settings: Settings) -> TokenVerifier:
     return TokenVerifier(Expected(oidc.issuer, oidc.audience), IssuerKeys(oidc.issuer, documents))
 
 
-def _accounts(settings: Settings) -> MemberAccounts:
+def open_accounts(settings: Settings) -> Accounts:
+    """What the settings name: the Sites' reports and Beto (P30), the stand-in of development, or nothing."""
+    if settings.provisioning_url is not None:
+        options = replace(
+            database_options(settings, NAME, EVIDENCE_CONNECTIONS), url=settings.provisioning_url
+        )
+        database = Database(options)
+        database.open()
+        link = open_broker(settings, settings.views_broker, NAME, EVIDENCE_CONNECTIONS)
+        view = BetoView(database, link.broker)
+        source = reported_accounts(database, view, settings.sites, settings.account_max_age)
+
+        def close() -> None:
+            link.close()
+            database.close()
+
+        return Accounts(source, link.stop, close)
     if settings.development_accounts is None:
-        return UnconnectedAccounts()
+        return Accounts(UnconnectedAccounts(), _nothing, _nothing)
     accounts = DevelopmentAccounts(settings.development_accounts)
     accounts.announce()
-    return accounts
+    return Accounts(accounts, _nothing, _nothing)
 
 
-def _nothing_parked() -> None:
-    """No call of this API waits."""
+def _nothing() -> None:
+    """Nothing was opened, and nobody waits."""

@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,18 @@ from typing import Any
 
 import pytest
 
+from central.kernel.broker_postgres import CHANNELS, PostgresBroker
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.notifications import Waiters
+from central.kernel.times import utc_now
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.waiting import until
 from tests.postgres.ssh_access.conftest import free_port
+from tests.simulators.beto.beto import Beto
+from tests.simulators.beto.speaker import speaking
+from tests.simulators.beto.truth import Change
+from tests.simulators.oidc.issuer import Issuer, SigningKey
+from tests.simulators.oidc.server import IssuerServer
 
 COMMAND = [sys.executable, "-c", "from central.cli import main; main()"]
 OWNER = "pharos_resource_provisioning"
@@ -88,6 +98,38 @@ class Programs:
 def programs(pg_server: PgServer, database_name: str, tmp_path: Path) -> Programs:
     """Programs of this test alone."""
     return Programs(pg_server, database_name, tmp_path)
+
+
+@contextmanager
+def beto_at(programs: Programs) -> Iterator[tuple[Beto, Callable[..., None]]]:
+    """Beto at the programs' broker, and how it tells changes. Every question must be well-formed."""
+    url = programs.server.admin_url(programs.database)
+    waiters = Waiters(url, CHANNELS)
+    waiters.start()
+    beto = Beto(clock=utc_now)
+    with Database(DatabaseOptions(url)) as database:
+        broker = PostgresBroker(database, waiters)
+
+        def tell(*changes: Change) -> None:
+            beto.tell(*changes)
+            beto.flush(broker)
+
+        with speaking(beto, broker) as bad:
+            yield beto, tell
+    waiters.close()
+    assert bad == []
+
+
+@contextmanager
+def issuer() -> Iterator[tuple[Callable[[str], str], str]]:
+    """An OIDC issuer in this process: mints a member's token; its URL."""
+    made = Issuer(url="", audience="pharos", keys=[SigningKey.make("ES256"), SigningKey.make("RS256")])
+    with IssuerServer(("127.0.0.1", 0), made) as server:
+        made.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield made.mint, made.url
+        server.shutdown()
 
 
 def get(port: int, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, str]:

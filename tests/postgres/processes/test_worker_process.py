@@ -5,30 +5,9 @@ X9).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from central.kernel.broker_postgres import CHANNELS, PostgresBroker
-from central.kernel.database import Database, DatabaseOptions
-from central.kernel.notifications import Waiters
-from central.kernel.times import utc_now
 from tests.postgres.kernel.waiting import until
-from tests.postgres.processes.rig import Programs, get, ports
-from tests.simulators.beto.beto import Beto
-from tests.simulators.beto.speaker import speaking
-
-
-@contextmanager
-def beto_at(programs: Programs) -> Iterator[Beto]:
-    """Beto at the programs' broker, whose questions must all be well-formed."""
-    url = programs.server.admin_url(programs.database)
-    waiters = Waiters(url, CHANNELS)
-    waiters.start()
-    beto = Beto(clock=utc_now)
-    with Database(DatabaseOptions(url)) as database, speaking(beto, PostgresBroker(database, waiters)) as bad:
-        yield beto
-    waiters.close()
-    assert bad == []
+from tests.postgres.processes.rig import Programs, beto_at, get, ports
 
 
 def scopes(programs: Programs) -> dict[str, str]:
@@ -68,7 +47,10 @@ def test_p20_a_start_without_betos_scope_is_refused_with_the_remedy(programs: Pr
 def test_p14_a_restored_beto_is_accepted_by_an_operator_alone(programs: Programs) -> None:
     programs.administer()
     (port,) = ports(1)
-    with beto_at(programs) as beto, programs.serving(programs.worker(port), port, "work", "provisioning"):
+    with (
+        beto_at(programs) as (beto, _),
+        programs.serving(programs.worker(port), port, "work", "provisioning"),
+    ):
         beto.truth.position = 10
         until(lambda: set(scopes(programs).values()) == {"current"})
     dry = programs.run(programs.owner(), "view", "accept-restored", "projects", "--dry-run")
