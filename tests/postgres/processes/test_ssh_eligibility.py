@@ -49,7 +49,7 @@ class World:
         """What the Site's agent says or asks."""
         url = f"http://127.0.0.1:{self.intake}/resource-provisioning/slurm/{path}"
         headers = {"Authorization": f"Bearer {KEY}", "Pharos-Schema": "1-1"}
-        answer = urllib3.request("POST" if body else "GET", url, json=body, headers=headers)
+        answer = urllib3.request("POST" if body else "GET", url, json=body, headers=headers, timeout=120)
         return answer.status, json.loads(answer.data)
 
     def reports(self, age: timedelta, *, generation: int) -> None:
@@ -79,6 +79,7 @@ class World:
             f"http://127.0.0.1:{self.member_api}/api/v1/me/ssh-keys{path}",
             json=body,
             headers={"Authorization": f"Bearer {token}", "Idempotency-Key": str(uuid4())},
+            timeout=120,
         )
         return answer.status, json.loads(answer.data), answer.headers
 
