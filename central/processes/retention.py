@@ -6,13 +6,12 @@ consumers of accepted work and for its owners' questions (X12). Several replicas
 recovery is one row for all of them and for the intake (`central/retention/domain/recovery.py`).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from flask import Blueprint
 from prometheus_client import CollectorRegistry
 
 from central.kernel.broker import Act, Broker, QueueSpec
@@ -39,11 +38,10 @@ from central.retention.adapters.owner_questions import OwnerQuestions
 from central.retention.adapters.postgres_work import PostgresWork
 from central.retention.application.recover import Recover
 from central.retention.application.retained_accounts import RetainedAccounts
-from central.retention.domain.ids import Owner, Site
+from central.retention.domain.ids import Owner
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.domain.retained import Fences, Holder, Unknown
 from central.retention.entrypoints.events import WORK_QUEUES, WorkConsumer
-from central.retention.entrypoints.retained_routes import RetainedRoutes
 
 QUERIES_IDENTITY: Final = "pharos_resource_provisioning_queries"
 DEFAULT_OWNERS: Final = (Owner("execution"), Owner("pipeline"))
@@ -121,20 +119,6 @@ def retained_accounts(
     """The use case behind the route; a process that only reads needs no broker for it."""
     fences = ViewedFences(RetentionFences(PostgresFences(view.database, view.limits)))
     return RetainedAccounts(PostgresWork(database), fences, tuple(owners), limits)
-
-
-def retention_routes(
-    database: Database,
-    view: BetoView,
-    sites: Iterable[str],
-    *,
-    admit: Callable[[Site], None],
-    owners: Sequence[Owner] = DEFAULT_OWNERS,
-    limits: RecoveryLimits = LIMITS,
-) -> Blueprint:
-    """The route of every Site, to be mounted by the intake. `admit` checks key and schema range."""
-    retained = retained_accounts(database, view, owners=owners, limits=limits)
-    return RetainedRoutes(retained, admit, view.clock).blueprint(map(Site, sites))
 
 
 def retention_consumers(database: Database, *, clock: Clock = utc_now) -> list[WatchedConsumer]:

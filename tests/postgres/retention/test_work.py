@@ -1,4 +1,4 @@
-"""Accepted work in PostgreSQL: once a message, whoever else is at work; rights; damage (P7, P27, P29, P37)."""
+"""Accepted work in PostgreSQL: once a message, whoever else works; rights; damage (P7, P27, P29, P37)."""
 
 from __future__ import annotations
 
