@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -84,11 +85,14 @@ pytestmark = [
 
 
 class Directory:
-    """A slapd on one socket; `root` is its administrator by EXTERNAL, as on a host."""
+    """A slapd on one socket and on loopback; `root` is its administrator by EXTERNAL, as on a host."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = f"ldapi://{quote(str(folder / 'ldapi'), safe='')}"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.loopback = f"ldap://127.0.0.1:{free.getsockname()[1]}"
 
     def tool(
         self, name: str, *words: str, text: str = "", user: str = "root"
@@ -127,7 +131,7 @@ def plain() -> Iterator[Directory]:
     environment = {"PATH": "/usr/sbin:/usr/bin"}
     subprocess.run(load, check=True, capture_output=True, timeout=60, env=environment)
     directory = Directory(folder)
-    serve = ["slapd", "-d", "0", "-F", str(folder / "conf"), "-h", directory.url]
+    serve = ["slapd", "-d", "0", "-F", str(folder / "conf"), "-h", f"{directory.url} {directory.loopback}"]
     process = subprocess.Popen(serve, stderr=subprocess.DEVNULL, env=environment)
     try:
         deadline = time.monotonic() + 60

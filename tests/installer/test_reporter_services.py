@@ -45,12 +45,12 @@ def ask(directory: Slapd, *, password: bytes = b"agentpw", **change: Any) -> Age
 
 
 def limit(directory: Slapd, entries: int) -> None:
-    """An administrator limits what one search may list, while slapd is down."""
+    """An administrator limits what the agent's searches may list, while slapd is down."""
     directory.stop()
-    path = next((directory.folder / "conf" / "cn=config").glob("olcDatabase={-1}frontend.ldif"))
-    lines = [line for line in path.read_text().splitlines() if line[:7] != "# CRC32"]
-    kept = [line for line in lines if not line.startswith("olcSizeLimit")]
-    path.write_text("\n".join([*kept, f"olcSizeLimit: {entries}"]) + "\n")
+    path = next((directory.folder / "conf" / "cn=config").glob("olcDatabase={1}mdb.ldif"))
+    lines = path.read_text().replace("\n ", "").splitlines()
+    kept = [line for line in lines if not line.startswith(("olcLimits:", "# CRC32"))]
+    path.write_text("\n".join([*kept, f'olcLimits: {{0}}dn.exact="{AGENT_DN}" size={entries}']) + "\n")
     directory.start()
 
 
