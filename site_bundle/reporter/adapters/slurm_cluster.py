@@ -8,6 +8,7 @@ from site_bundle.reporter.domain.accounts import Apply
 from site_bundle.reporter.domain.amounts import ANY_GPU, MAX_AMOUNT, Amounts
 from site_bundle.reporter.domain.marker import with_marker
 from site_bundle.reporter.domain.sources import Association, Slurm, SlurmAccount
+from site_bundle.reporter.domain.usage import Month
 from site_bundle.slurm import tres
 from site_bundle.slurm.associations import Association as NativeAssociation
 from site_bundle.slurm.associations import ShowAssociations
@@ -15,6 +16,7 @@ from site_bundle.slurm.client import SlurmClient
 from site_bundle.slurm.comments import Comment, ModifyComments, is_writable
 from site_bundle.slurm.errors import SlurmUnavailableError, UnreadableOutputError
 from site_bundle.slurm.known_tres import ShowTres
+from site_bundle.slurm.month_totals import ShowMonth
 from site_bundle.slurm.nodes import Node, ShowNodes
 from site_bundle.slurm.running_jobs import RunningJob, ShowRunningJobs
 
@@ -49,6 +51,11 @@ class SlurmCluster:
 
     def apply(self, acts: Sequence[Apply]) -> None:
         self._client.write(ModifyComments(self._cluster, [_comment(act) for act in acts]))
+
+    def node_seconds(self, month: Month) -> dict[str, int]:
+        """The port `Accounting`."""
+        totals = self._client.month(ShowMonth(self._cluster, month.begin, month.end))
+        return {account.lower(): held.get(tres.NODE, 0) for account, held in totals.items()}
 
     def writable(self, act: Apply) -> bool:
         return is_writable(_comment(act))

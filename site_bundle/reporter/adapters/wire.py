@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 from site_bundle.kernel.documents import Between, Length, Matching, write_document
+from site_bundle.kernel.strict_json import decode_object
 from site_bundle.kernel.times import parse_time, render_time
+from site_bundle.reporter.application.make_reports import REPORTS
+from site_bundle.reporter.application.ports import Report
 from site_bundle.reporter.domain.accounts import Account
 from site_bundle.reporter.domain.decide import ResourceReport
 from site_bundle.reporter.domain.marker import Identity
 from site_bundle.reporter.domain.sources import Member, Project, Retained
 
 MAX_RESOURCES = 1000
-MAX_REPORT_BYTES = 1024 * 1024
-MAX_ACCOUNTS = 10_000
 MAX_ACCOUNTS_BYTES = 8 * 1024 * 1024
 MAX_MEMBERS = 10_000
 
@@ -230,3 +231,21 @@ def encode_accounts(
 
 def _amounts(amounts: object) -> AmountsBody | None:
     return dict(sorted(amounts.items())) if isinstance(amounts, dict) else None
+
+
+def halves(report: Report, new_id: Callable[[], UUID]) -> Sequence[Report]:
+    """A report of resources as two, under ids of their own; nothing for one that cannot be halved: a set of
+    accounts is complete or not at all.
+    """
+    if report.kind != REPORTS:
+        return ()
+    body = decode_object(report.body, ReportBody, max_bytes=MAX_ACCOUNTS_BYTES)
+    middle = len(body.resources) // 2
+    if not middle:
+        return ()
+    made = []
+    for resources in (body.resources[:middle], body.resources[middle:]):
+        report_id = new_id()
+        raw = write_document(replace(body, report_id=report_id, resources=resources))
+        made.append(Report(report_id, report.kind, report.subject, report.observed_at, raw))
+    return made

@@ -17,7 +17,7 @@ from site_bundle.reporter.application.make_reports import MakeReports
 from site_bundle.reporter.application.ports import AppliedJournal, Cluster, Outbox, People, Platform, Provider
 from site_bundle.reporter.domain.decide import Decision, decide
 from site_bundle.reporter.domain.policy import Policy
-from site_bundle.reporter.domain.sources import Project, RowState, Sources
+from site_bundle.reporter.domain.sources import Project, Row, RowState, Sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Observed:
     differences: tuple[Difference, ...]
     reports: int
     failed: Mapping[str, SiteError] = field(default_factory=dict)
-    sources: Sources | None = None
+    rows: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ObserveSite:
         reports = self.make.run(decision, observed_at=now)
         self.outbox.keep(reports, now)
         self.checkpoint("reports-journalled")
-        return Observed(now, decision, tuple(differences), len(reports), failed, sources)
+        return Observed(now, decision, tuple(differences), len(reports), failed, sources.listing.rows)
 
     def _read(self) -> tuple[Sources, dict[str, SiteError]]:
         failed: dict[str, SiteError] = {}

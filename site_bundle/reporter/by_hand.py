@@ -1,0 +1,116 @@
+"""The composition root of the commands that act beside the service: `once` and `doctor`."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from site_bundle.directory.connection import load_ldap3
+from site_bundle.kernel.command_line import HEALTHY, UNHEALTHY
+from site_bundle.kernel.credential import Credential
+from site_bundle.kernel.errors import SettingsError, SiteError
+from site_bundle.kernel.health import Check, Status
+from site_bundle.kernel.identity import become_component
+from site_bundle.kernel.runtime import utc_now
+from site_bundle.kernel.status_files import process_check, read_status
+from site_bundle.kernel.stop import Stop
+from site_bundle.kernel.strict_json import MalformedJsonError
+from site_bundle.reporter.adapters.sqlite_journal import statements
+from site_bundle.reporter.application.check_self import CheckSelf
+from site_bundle.reporter.compose import Sources, run_once, sources_of
+from site_bundle.reporter.entrypoints.once_document import once_document
+from site_bundle.reporter.settings import KEY, PASSWORD, TOKEN, ReporterSettings, reporter_settings
+from site_bundle.slurm.clusters import ShowRights
+
+UNIT = "pharos-reporter"
+CREDENTIALS = {KEY: "intake-key", TOKEN: "waldur-token", PASSWORD: "ldap-password"}
+# What the running unit has, then what it would be given.
+_FOLDERS = (
+    Path("/run/credentials/pharos-reporter.service"),
+    Path("/etc/pharos-hpc/credentials/reporter"),
+)
+
+
+def once(environment: Mapping[str, str], *, user: str) -> tuple[dict[str, Any], int]:
+    """One pass and one delivery by hand, as a document and the exit code."""
+    settings = _prepared(environment, user)
+    observed, sent, commands = run_once(settings, environment, Stop())
+    mode = "observe" if settings.observe else "apply"
+    document = once_document(observed, sent, mode=mode, commands=commands)
+    whole = not (observed.failed or observed.decision.faults or sent.error or sent.faults)
+    return document, HEALTHY if whole else UNHEALTHY
+
+
+def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
+    """All checks, made as the component's user."""
+    try:
+        settings = _prepared(environment, user)
+    except SettingsError as error:
+        return (Check.of_error("settings", error),)
+    except SiteError as error:
+        return (Check.of_error("credential", error),)
+    sources = sources_of(settings, environment, Stop())
+    checks = CheckSelf(
+        offering=sources.waldur.ask,
+        cluster=sources.cluster,
+        people=sources.directory,
+        platform=sources.intake,
+        rights=lambda: _coordinates(sources, settings),
+        process=lambda: _process(settings),
+        policy=settings.policy,
+        observe=settings.observe,
+    )
+    try:
+        return (Check("settings", Status.PASS, "complete and valid"), *checks.run())
+    finally:
+        sources.close()
+
+
+def _prepared(environment: Mapping[str, str], user: str) -> ReporterSettings:
+    """The settings with the credentials as whoever started the command may read them; then that user no more.
+
+    Once root is given up, the interpreter's own files need not be readable.
+    """
+    settings = reporter_settings(_with_credentials(environment))
+    settings = replace(
+        settings,
+        intake_key=Credential(value=settings.intake_key.read()),
+        waldur_token=Credential(value=settings.waldur_token.read()),
+        password=Credential(value=settings.password.read()),
+    )
+    load_ldap3()
+    codecs.lookup("idna")
+    statements()
+    become_component(user, settings.state_directory)
+    return settings
+
+
+def _with_credentials(environment: Mapping[str, str]) -> dict[str, str]:
+    found = dict(environment)
+    for name, file in CREDENTIALS.items():
+        if not environment.get(name) and not environment.get(f"{name}_FILE"):
+            paths = [folder / file for folder in _FOLDERS]
+            found[f"{name}_FILE"] = str(next((path for path in paths if path.exists()), paths[-1]))
+    return found
+
+
+def _coordinates(sources: Sources, settings: ReporterSettings) -> bool:
+    """Whether this process's user coordinates the parent account, or administers accounting."""
+    rights = sources.slurm.read(ShowRights(pwd.getpwuid(os.geteuid()).pw_name))
+    if rights is None:
+        return False
+    return settings.policy.parent_account in rights.coordinates or rights.admin_level == "Administrator"
+
+
+def _process(settings: ReporterSettings) -> Check:
+    try:
+        return process_check(read_status(settings.runtime_directory), unit=UNIT, now=utc_now())
+    except (OSError, MalformedJsonError, ValueError) as error:
+        return Check(
+            "process", Status.UNKNOWN, f"status.json: {error}", "a readable status.json", "restart the unit"
+        )

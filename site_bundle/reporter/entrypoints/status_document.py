@@ -1,0 +1,176 @@
+"""What the running reporter says of itself, as documents: `status.json` and the metric families. No person
+and no allocation is named (X9).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from site_bundle.kernel.health import Health, Status
+from site_bundle.kernel.metrics import Labels, Metric
+from site_bundle.kernel.times import render_time
+from site_bundle.reporter.application.observe_site import Observed
+from site_bundle.reporter.domain.usage import Compared
+
+COMPONENT = "reporter"
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """Counters since the start, and what the latest pass found."""
+
+    release: str
+    pid: int
+    since: datetime
+    mode: str
+    observed: Observed | None = None
+    usage: Compared | None = None
+    pass_seconds: float = 0.0
+    pass_commands: int = 0
+    last_receipt_at: datetime | None = None
+    passes: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    applied: Counter[str] = field(default_factory=Counter)
+    last_errors: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def status_document(
+    telemetry: Telemetry, health: Health, *, outbox: tuple[int, datetime | None] | None, now: datetime
+) -> dict[str, Any]:
+    """The document of `status.json` (docs/architecture.md)."""
+    observed = telemetry.observed
+    number, oldest = outbox or (None, None)
+    return {
+        "schema": 1,
+        "component": COMPONENT,
+        "release": telemetry.release,
+        "pid": telemetry.pid,
+        "state": health.state,
+        "since": render_time(telemetry.since),
+        "updatedAt": render_time(now),
+        "mode": telemetry.mode,
+        "checks": health.document(),
+        "lastObservedAt": render_time(observed.observed_at) if observed else None,
+        "lastReceiptAt": render_time(telemetry.last_receipt_at) if telemetry.last_receipt_at else None,
+        "pass": {"seconds": round(telemetry.pass_seconds, 3), "commands": telemetry.pass_commands},
+        "outbox": {"waiting": number, "oldestObservedAt": render_time(oldest) if oldest else None},
+        "allocations": allocations(observed),
+        "accounts": accounts(observed),
+        "differences": differences(observed),
+        "usage": usage(telemetry.usage),
+        "outcomes": dict(sorted(telemetry.outcomes.items())),
+        "lastErrors": telemetry.last_errors,
+    }
+
+
+def allocations(observed: Observed | None) -> dict[str, Any]:
+    """Counts of the latest pass; empty before one."""
+    if observed is None:
+        return {}
+    decision = observed.decision
+    return {
+        "resources": len(decision.resources),
+        "accountReports": len(decision.sets),
+        "waiting": len(decision.waiting),
+        "faults": dict(sorted(Counter(fault.code for fault in decision.faults).items())),
+    }
+
+
+def accounts(observed: Observed | None) -> dict[str, Any]:
+    """Counts of the latest pass; `notes` say why accounts are not ready."""
+    if observed is None:
+        return {}
+    found = [found.decided for found in observed.decision.sets]
+    rows = [row for each in found for row in each.accounts]
+    return {
+        "ready": sum(row.ready for row in rows),
+        "incomplete": sum(not row.ready for row in rows),
+        "notes": dict(sorted(Counter(note.code for each in found for note in each.notes).items())),
+    }
+
+
+def differences(observed: Observed | None) -> dict[str, int]:
+    """What the latest pass applied, or would."""
+    return dict(sorted(Counter(item.result for item in observed.differences).items())) if observed else {}
+
+
+def usage(compared: Compared | None) -> dict[str, int] | None:
+    """The latest cross-check of the month's totals."""
+    if compared is None:
+        return None
+    return {"compared": compared.number, "above": len(compared.above), "behind": len(compared.behind)}
+
+
+def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]) -> list[Metric]:
+    """The reporter's families; labels are closed sets."""
+    prefix = "pharos_reporter"
+    states: dict[Labels, float] = {
+        (("state", name),): float(health.state == name) for name in ("starting", "ready", "degraded")
+    }
+    checks: dict[Labels, float] = {
+        (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
+        for check, _ in health.checks.values()
+    }
+    observed = telemetry.observed
+    moments: dict[Labels, float] = {
+        (("event", name),): moment.timestamp()
+        for name, moment in (
+            ("observation", observed.observed_at if observed else None),
+            ("receipt", telemetry.last_receipt_at),
+        )
+        if moment is not None
+    }
+    shown = document["accounts"]
+    states_of_accounts: dict[Labels, float] = {
+        (("state", name),): float(shown[name]) for name in ("ready", "incomplete") if name in shown
+    }
+    found = document["allocations"]
+    return [
+        Metric(f"{prefix}_state", "gauge", "1 for the state it is in.", states),
+        Metric(f"{prefix}_check_passed", "gauge", "1 when the check passes.", checks),
+        Metric(f"{prefix}_last_success_timestamp_seconds", "gauge", "When it last succeeded.", moments),
+        Metric(f"{prefix}_passes", "counter", "Passes by result.", _labelled("result", telemetry.passes)),
+        Metric(
+            f"{prefix}_outcomes", "counter", "Central's outcomes.", _labelled("outcome", telemetry.outcomes)
+        ),
+        Metric(f"{prefix}_applied", "counter", "Acts by result.", _labelled("result", telemetry.applied)),
+        Metric(f"{prefix}_accounts", "gauge", "Accounts of the latest pass.", states_of_accounts),
+        Metric(
+            f"{prefix}_allocations",
+            "gauge",
+            "Allocations of the latest pass.",
+            {
+                (("kind", name),): float(found[name])
+                for name in ("resources", "accountReports")
+                if name in found
+            },
+        ),
+        Metric(
+            f"{prefix}_allocation_faults",
+            "gauge",
+            "Allocations without a whole report.",
+            _labelled("code", Counter(found.get("faults", {}))),
+        ),
+        Metric(
+            f"{prefix}_outbox_reports",
+            "gauge",
+            "Reports on their way.",
+            {(): float(document["outbox"]["waiting"] or 0)},
+        ),
+        Metric(
+            f"{prefix}_pass_seconds", "gauge", "Duration of the latest pass.", {(): telemetry.pass_seconds}
+        ),
+        Metric(
+            f"{prefix}_pass_commands",
+            "gauge",
+            "Slurm commands of the latest pass.",
+            {(): float(telemetry.pass_commands)},
+        ),
+    ]
+
+
+def _labelled(name: str, counts: Counter[str]) -> dict[Labels, float]:
+    return {((name, key),): float(number) for key, number in counts.items()}

@@ -1,0 +1,272 @@
+"""Everything the running reporter says: log lines, health, status and metrics files, the service manager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.health import Check, Health, Status
+from site_bundle.kernel.logs import Log
+from site_bundle.kernel.metrics import Metric
+from site_bundle.kernel.notify import Notifier
+from site_bundle.kernel.times import render_time
+from site_bundle.reporter.application.observe_site import Observed
+from site_bundle.reporter.application.ports import Outbox
+from site_bundle.reporter.application.send_reports import Sent
+from site_bundle.reporter.domain.usage import Compared
+from site_bundle.reporter.entrypoints.status_document import (
+    Telemetry,
+    reporter_metrics,
+    status_document,
+)
+
+_WATCHDOG_EVERY = 1.0
+_CLOCK_OFF = timedelta(seconds=5)
+JOURNAL, WALDUR, SLURM, DIRECTORY, MEMBERS = "journal", "waldur", "slurm", "directory", "members"
+RETAINED, INTAKE, REPORTS, ALLOCATIONS, USAGE = "retained", "intake", "reports", "allocations", "usage"
+# The words docs/wire.md gives an outcome of a resource that somebody must look at.
+_BAD_OUTCOMES = {
+    "conflicting_report",
+    "other_site",
+    "binding_changed",
+    "state_corrupt",
+    "refused",
+    "instance_differs",
+}
+
+
+class StatusSink(Protocol):
+    """Where the two documents are shown; OSError when they cannot be."""
+
+    def write(self, document: dict[str, Any], metrics: list[Metric]) -> None: ...
+
+
+def needed_checks() -> tuple[str, ...]:
+    """Checks that must pass once before the state is `ready`."""
+    return (JOURNAL, WALDUR, SLURM, DIRECTORY, INTAKE)
+
+
+class Telling:
+    """The reporter's voice. Logs name allocations by id, never people."""
+
+    def __init__(
+        self,
+        *,
+        log: Log,
+        health: Health,
+        telemetry: Telemetry,
+        files: StatusSink,
+        notifier: Notifier,
+        outbox: Outbox,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._log = log
+        self._health = health
+        self._telemetry = telemetry
+        self._files = files
+        self._notifier = notifier
+        self._outbox = outbox
+        self._now = now
+        self._monotonic = monotonic
+        self._fed_at = float("-inf")
+        self._files_fault = ""
+
+    def progress(self) -> None:
+        """A step is finished: the watchdog may know."""
+        moment = self._monotonic()
+        if moment - self._fed_at >= _WATCHDOG_EVERY:
+            self._fed_at = moment
+            self._notifier.send("WATCHDOG=1")
+
+    # Checks.
+
+    def passed(self, check_id: str, found: str) -> None:
+        self._set(Check(check_id, Status.PASS, found))
+
+    def failed(self, check_id: str, error: SiteError, status: Status = Status.FAIL) -> None:
+        self._telemetry.last_errors[check_id] = {
+            "code": error.code,
+            "found": error.found,
+            "at": render_time(self._now()),
+        }
+        self._set(Check.of_error(check_id, error, status))
+
+    def _set(self, check: Check) -> None:
+        if not self._health.set(check, self._now()):
+            return
+        write = self._log.info if check.status is Status.PASS else self._log.warning
+        write(
+            "check",
+            check=check.id,
+            status=check.status.value,
+            code=check.code or None,
+            found=check.found,
+            wanted=check.wanted or None,
+            remedy=check.remedy or None,
+        )
+
+    # Turns.
+
+    def pass_failed(self, check_id: str, error: SiteError) -> None:
+        self._telemetry.passes["failed"] += 1
+        self.failed(check_id, error)
+
+    def observed(self, observed: Observed, *, seconds: float, commands: int) -> None:
+        telemetry = self._telemetry
+        telemetry.observed = observed
+        telemetry.pass_seconds, telemetry.pass_commands = seconds, commands
+        telemetry.passes["whole" if not observed.failed else "partial"] += 1
+        self.passed(WALDUR, "every page read")
+        self.passed(SLURM, "associations, nodes and jobs read")
+        self._source(DIRECTORY, observed.failed, "people and groups read")
+        self._source(MEMBERS, observed.failed, "a list for each Project")
+        self._source(RETAINED, observed.failed, "read", Status.WARN)
+        self._set(_allocations(observed))
+        for difference in observed.differences:
+            telemetry.applied[difference.result] += 1
+            write = (
+                self._log.info if difference.result in {"applied", "would", "later"} else self._log.warning
+            )
+            write(
+                "identity",
+                result=difference.result,
+                association=difference.act.association.id,
+                binding=difference.act.identity.binding_id,
+                generation=difference.act.identity.generation,
+            )
+        self._log.info(
+            "pass",
+            resources=len(observed.decision.resources),
+            sets=len(observed.decision.sets),
+            faults=len(observed.decision.faults),
+            commands=commands,
+        )
+
+    def _source(
+        self, check_id: str, failed: Mapping[str, SiteError], found: str, status: Status = Status.FAIL
+    ) -> None:
+        if check_id in failed:
+            self.failed(check_id, failed[check_id], status)
+        else:
+            self.passed(check_id, found)
+
+    def sent(self, sent: Sent) -> None:
+        self._telemetry.outcomes.update(sent.outcomes)
+        if sent.received_at is not None:
+            self._telemetry.last_receipt_at = self._now()
+        if sent.error is not None:
+            self.failed(INTAKE, sent.error)
+        elif sent.reports:
+            self._set(_clock(sent, self._now()))
+        for error in sent.faults[:1]:
+            self.failed(REPORTS, error)
+        bad = sorted(_BAD_OUTCOMES & sent.outcomes.keys())
+        if not sent.faults and bad:
+            self._set(_outcomes(bad))
+        elif not sent.faults and sent.reports:
+            self.passed(REPORTS, "central has them")
+        if sent.reports or sent.outcomes:
+            self._log.info("reports_sent", reports=sent.reports, **dict(sorted(sent.outcomes.items())))
+
+    def compared(self, compared: Compared) -> None:
+        self._telemetry.usage = compared
+        self._set(_usage(compared))
+
+    # The service manager and the files.
+
+    def ready(self) -> None:
+        self._log.notice("started", release=self._telemetry.release, mode=self._telemetry.mode)
+        self.publish("READY=1")
+
+    def stopping(self) -> None:
+        self._log.notice("stopping")
+        self._notifier.send("STOPPING=1", "STATUS=stopping")
+
+    def publish(self, *lines: str) -> None:
+        """Writes the files, tells the manager the state in a sentence, and feeds the watchdog."""
+        document = status_document(self._telemetry, self._health, outbox=self._waiting(), now=self._now())
+        try:
+            self._files.write(document, reporter_metrics(self._telemetry, self._health, document))
+            self._files_fault = ""
+        except OSError as error:
+            if self._files_fault != str(error):
+                self._log.warning("status_unwritten", error=error.strerror)
+            self._files_fault = str(error)
+        self._fed_at = self._monotonic()
+        self._notifier.send(*lines, f"STATUS={self._sentence()}", "WATCHDOG=1")
+
+    def _waiting(self) -> tuple[int, datetime | None] | None:
+        try:
+            return self._outbox.waiting()
+        except SiteError:
+            return None
+
+    def _sentence(self) -> str:
+        faults = "; ".join(f"{check.id}: {check.code or check.found}" for check in self._health.failing())
+        mode = "observing" if self._telemetry.mode == "observe" else "applying"
+        return f"{self._health.state}, {mode}" + (f" ({faults})" if faults else "")
+
+
+def _allocations(observed: Observed) -> Check:
+    """The allocations' own faults; those of a whole source have a check of their own."""
+    found = [
+        fault
+        for fault in observed.decision.faults
+        if fault.code not in {"directory_unavailable", "members_unavailable"}
+    ]
+    if not found:
+        return Check(ALLOCATIONS, Status.PASS, "each one decided")
+    codes = ", ".join(sorted({fault.code for fault in found}))
+    return Check(
+        ALLOCATIONS,
+        Status.WARN,
+        f"{len(found)} without a whole report: {codes} (first: {found[0].resource})",
+        "every source of every allocation readable",
+        "pharos-reporter once names each; docs/errors.md the codes",
+        found[0].code,
+    )
+
+
+def _outcomes(bad: list[str]) -> Check:
+    return Check(
+        REPORTS,
+        Status.FAIL,
+        f"central refuses resources: {', '.join(bad)}",
+        "every resource taken",
+        "instance_differs: waldur.instance in the profile is not central's; else read central's log",
+        bad[0],
+    )
+
+
+def _clock(sent: Sent, now: datetime) -> Check:
+    """E14: central's time of receipt shows whether this clock is off."""
+    off = abs(now - sent.received_at) if sent.received_at is not None else timedelta(0)
+    if off > _CLOCK_OFF:
+        seconds = int(off.total_seconds())
+        return Check(
+            INTAKE,
+            Status.WARN,
+            f"this clock and central's are {seconds} s apart",
+            "5 s",
+            "set it",
+            "clock_off",
+        )
+    return Check(INTAKE, Status.PASS, "takes reports")
+
+
+def _usage(compared: Compared) -> Check:
+    wrong = len(compared.above) + len(compared.behind)
+    if not wrong:
+        return Check(USAGE, Status.PASS, f"{compared.number} allocations agree with Slurm's totals")
+    first = (compared.above + compared.behind)[0]
+    return Check(
+        USAGE,
+        Status.WARN,
+        f"Waldur has more than Slurm for {len(compared.above)}, less for {len(compared.behind)}: {first} …",
+        "the month's node-hours within 0.01 h",
+        "compare sacct with the upstream agent's report mode",
+        "usage_differs",
+    )
