@@ -8,85 +8,133 @@ import re
 import shutil
 import subprocess
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[3]
 UNITS = ROOT / "units"
-TEMPLATE = UNITS / "pharos-ssh-access.service.j2"
-VALUES = {
-    "release_root": "/opt/pharos-hpc",
-    "component": "ssh-access",
-    "credentials_dir": "/etc/pharos-hpc/credentials",
+USERS = {"ssh-access": "pharos-ssh-access", "reporter": "pharos-agent"}
+CREDENTIALS = {
+    "ssh-access": {"site-api-token": "PHAROS_SITE_API_TOKEN_FILE"},
+    "reporter": {
+        "intake-key": "PHAROS_INTAKE_KEY_FILE",
+        "waldur-token": "PHAROS_WALDUR_TOKEN_FILE",
+        "ldap-password": "PHAROS_REPORTER_LDAP_PASSWORD_FILE",
+    },
 }
+VALUES = {"release_root": "/opt/pharos-hpc", "credentials_dir": "/etc/pharos-hpc/credentials"}
 NAME = re.compile(r"\{\{ ([a-z_]+) \}\}")
 
 
-def render(**values: str) -> str:
-    """As the installer renders: plain names, an undefined one is an error."""
-    return NAME.sub(lambda match: values[match[1]], TEMPLATE.read_text())
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One component's unit, rendered as the installer renders it: an undefined name is an error."""
+
+    component: str
+
+    @property
+    def template(self) -> str:
+        return (UNITS / f"pharos-{self.component}.service.j2").read_text()
+
+    @property
+    def text(self) -> str:
+        values = {**VALUES, "component": self.component}
+        return NAME.sub(lambda match: values[match[1]], self.template)
+
+    def directive(self, name: str) -> list[str]:
+        return re.findall(rf"^{name}=(.*)$", self.text, re.MULTILINE)
+
+    @property
+    def directives(self) -> set[str]:
+        return set(re.findall(r"^([A-Za-z]+)=", self.text, re.MULTILINE))
 
 
-UNIT = render(**VALUES)
+ALL = tuple(Unit(name) for name in USERS)
 
 
-def directive(name: str) -> list[str]:
-    return re.findall(rf"^{name}=(.*)$", UNIT, re.MULTILINE)
+@pytest.fixture(params=ALL, ids=tuple(USERS))
+def unit(request: pytest.FixtureRequest) -> Unit:
+    chosen: Unit = request.param
+    return chosen
 
 
-def test_only_plain_names_are_rendered() -> None:
-    assert set(NAME.findall(TEMPLATE.read_text())) == set(VALUES)
-    assert "{" not in UNIT
-    assert "%" not in UNIT.replace("%d/", "")
+def test_every_component_of_a_release_has_its_unit_here() -> None:
+    described = yaml.safe_load((ROOT / "release/components.yaml").read_text())["components"]
+    assert {name: entry["user"] for name, entry in described.items()} == USERS
+    assert {entry["unit"] for entry in described.values()} == {path.stem for path in UNITS.glob("*.j2")}
 
 
-def test_starts_the_console_script_of_pyproject() -> None:
+def test_only_plain_names_are_rendered(unit: Unit) -> None:
+    assert set(NAME.findall(unit.template)) == {*VALUES, "component"}
+    assert "{" not in unit.text
+    assert "%" not in unit.text.replace("%d/", "")
+
+
+def test_starts_the_console_script_of_pyproject(unit: Unit) -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    (start,) = directive("ExecStart")
+    (start,) = unit.directive("ExecStart")
     path, verb = start.split(" ")
-    assert path == "/opt/pharos-hpc/components/ssh-access/current/venv/bin/pharos-ssh-access"
-    assert Path(path).name in scripts
+    script = f"pharos-{unit.component}"
+    assert path == f"/opt/pharos-hpc/components/{unit.component}/current/venv/bin/{script}"
+    assert script in scripts
     assert verb == "run"
 
 
-def test_runs_as_its_own_user() -> None:
-    (user,), (group,) = directive("User"), directive("Group")
-    assert user == group == "pharos-ssh-access"
+def test_runs_as_its_own_user(unit: Unit) -> None:
+    (user,), (group,) = unit.directive("User"), unit.directive("Group")
+    assert user == group == USERS[unit.component]
     made = (UNITS / "sysusers.d" / "pharos-hpc.conf").read_text()
     assert re.search(rf"^u +{user} +- ", made, re.MULTILINE)
-    assert "SupplementaryGroups" not in UNIT
+    assert "SupplementaryGroups" not in unit.text
 
 
-def test_I02_credential_has_a_path() -> None:
-    """The long form: a missing file fails the start."""
-    (load,) = directive("LoadCredential")
-    assert load == "site-api-token:/etc/pharos-hpc/credentials/ssh-access/site-api-token"
+def test_I02_credential_has_a_path(unit: Unit) -> None:
+    """The long form: a missing file fails the start; no other component's is loaded (I7)."""
+    folder = f"/etc/pharos-hpc/credentials/{unit.component}"
+    wanted = [f"{name}:{folder}/{name}" for name in CREDENTIALS[unit.component]]
+    assert unit.directive("LoadCredential") == wanted
 
 
-def test_no_secret_in_the_unit() -> None:
-    assert directive("Environment") == [
-        "PHAROS_SITE_API_TOKEN_FILE=%d/site-api-token",
-        "PYTHONDONTWRITEBYTECODE=1",
-    ]
-    assert "phs1_" not in UNIT
-    assert directive("SetCredential") == []
+def test_no_secret_in_the_unit(unit: Unit) -> None:
+    files = [f"{variable}=%d/{name}" for name, variable in CREDENTIALS[unit.component].items()]
+    assert unit.directive("Environment") == [*files, "PYTHONDONTWRITEBYTECODE=1"]
+    assert "phs1_" not in unit.text
+    assert unit.directive("SetCredential") == []
 
 
-def test_I05_restarts_without_a_limit() -> None:
-    assert directive("StartLimitIntervalSec") == ["0"]
-    assert directive("Restart") == ["on-failure"]
-    assert directive("RestartSec") == ["5"]
+def test_state_and_status_have_folders_of_their_own(unit: Unit) -> None:
+    for kind, mode in (("State", "0700"), ("Runtime", "0755")):
+        assert unit.directive(f"{kind}Directory") == [f"pharos-{unit.component}"]
+        assert unit.directive(f"{kind}DirectoryMode") == [mode]
 
 
-def test_settings_errors_are_not_retried() -> None:
-    assert directive("RestartPreventExitStatus") == ["2"]
+def test_I05_restarts_without_a_limit(unit: Unit) -> None:
+    assert unit.directive("StartLimitIntervalSec") == ["0"]
+    assert unit.directive("Restart") == ["on-failure"]
+    assert unit.directive("RestartSec") == ["5"]
 
 
-def test_I06_notifies_and_is_watched() -> None:
-    assert directive("Type") == ["notify"]
-    assert directive("NotifyAccess") == ["main"]
-    assert int(directive("WatchdogSec")[0]) >= 2 * (50 + 30)
+def test_settings_errors_are_not_retried(unit: Unit) -> None:
+    assert unit.directive("RestartPreventExitStatus") == ["2"]
+
+
+def test_I06_notifies_and_is_watched(unit: Unit) -> None:
+    assert unit.directive("Type") == ["notify"]
+    assert unit.directive("NotifyAccess") == ["main"]
+    assert int(unit.directive("WatchdogSec")[0]) >= 2 * (50 + 30)
+
+
+def test_I7_each_sees_what_its_work_needs_and_no_more(unit: Unit) -> None:
+    """The access agent has no business with Slurm, the reporter none with the directory's socket."""
+    (hidden,) = unit.directive("InaccessiblePaths")
+    wanted = {
+        "ssh-access": "-/etc/slurm -/etc/munge -/run/munge -/scratch",
+        "reporter": "-/etc/munge -/run/slapd -/scratch",
+    }
+    assert hidden == wanted[unit.component]
 
 
 @pytest.mark.parametrize(
@@ -102,22 +150,22 @@ def test_I06_notifies_and_is_watched() -> None:
         ("ProtectSystem", "strict"),
     ],
 )
-def test_directives(name: str, value: str) -> None:
-    assert directive(name) == [value]
+def test_directives(unit: Unit, name: str, value: str) -> None:
+    assert unit.directive(name) == [value]
 
 
 def test_every_directive_has_its_reason() -> None:
     """units/README.md names each directive of the service, alone or by a family (`ProtectKernel*=`)."""
     named = re.findall(r"`([A-Za-z]+)(\*?)=", (UNITS / "README.md").read_text())
     exact, families = {n for n, star in named if not star}, tuple(n for n, star in named if star)
-    used = set(re.findall(r"^([A-Za-z]+)=", UNIT, re.MULTILINE)) - {"Description", "WantedBy"}
+    used = {name for each in ALL for name in each.directives} - {"Description", "WantedBy"}
     assert {name for name in used if name not in exact and not name.startswith(families)} == set()
 
 
 def test_readme_names_no_directive_that_is_gone() -> None:
     text = (UNITS / "README.md").read_text().partition("Not set on purpose")[0]
     named = re.findall(r"^\| (.+?) \|", text, re.MULTILINE)
-    used = set(re.findall(r"^([A-Za-z]+)=", UNIT, re.MULTILINE))
+    used = {name for each in ALL for name in each.directives}
     listed = {n for cell in named for n in re.findall(r"`([A-Z][A-Za-z]+)=", cell)}
     assert listed - used == set()
 
@@ -131,9 +179,9 @@ def test_tests_named_in_the_readme_exist() -> None:
 
 
 @pytest.fixture
-def rendered(tmp_path: Path) -> Path:
-    path = tmp_path / "pharos-ssh-access.service"
-    path.write_text(UNIT)
+def rendered(unit: Unit, tmp_path: Path) -> Path:
+    path = tmp_path / f"pharos-{unit.component}.service"
+    path.write_text(unit.text)
     return path
 
 
@@ -149,22 +197,22 @@ def test_exposure_is_at_most_1_5(rendered: Path) -> None:
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_exposure_sees_a_weakened_unit(rendered: Path) -> None:
+def test_exposure_sees_a_weakened_unit(unit: Unit, rendered: Path) -> None:
     weak = "\n".join(
-        line for line in UNIT.splitlines() if not line.startswith(("SystemCall", "PrivateUsers"))
+        line for line in unit.text.splitlines() if not line.startswith(("SystemCall", "PrivateUsers"))
     )
     rendered.write_text(weak)
     assert analyze("security", "--offline=true", "--threshold=15", str(rendered)).returncode != 0
 
 
-def test_verify_finds_no_unknown_key(rendered: Path) -> None:
+def test_verify_finds_no_unknown_key(unit: Unit, rendered: Path) -> None:
     """A misspelt key passes plain `verify`; the missing program of another host is the only complaint
     allowed.
     """
     done = analyze("verify", "--recursive-errors=yes", str(rendered))
-    complaints = [line for line in done.stderr.splitlines() if "pharos-ssh-access" in line]
+    complaints = [line for line in done.stderr.splitlines() if rendered.stem in line]
     assert [line for line in complaints if "is not executable" not in line] == []
-    rendered.write_text(UNIT.replace("ProtectHome=", "ProtectHomes="))
+    rendered.write_text(unit.text.replace("ProtectHome=", "ProtectHomes="))
     assert "ProtectHomes" in analyze("verify", "--recursive-errors=yes", str(rendered)).stderr
 
 
