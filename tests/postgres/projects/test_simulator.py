@@ -16,7 +16,7 @@ from central.kernel.database import Database
 from central.kernel.times import utc_now
 from central.processes.provisioning_worker import BetoView
 from central.projects.application.synchronise import Pass
-from central.projects.domain.ids import ProjectId, Scope
+from central.projects.domain.ids import PartyId, ProjectId, Scope
 from tests.postgres.conftest import PgServer
 from tests.simulators.beto.beto import ready_for
 from tests.simulators.beto.truth import WALDUR
@@ -32,7 +32,10 @@ class Say(Protocol):
 
 @contextmanager
 def beto(url: str, state: Path) -> Iterator[Say]:
-    command = [sys.executable, "-m", "tests.simulators.beto", "--broker-url", url, "--state", str(state)]
+    secret = state.with_name("url")
+    secret.write_text(url)
+    command = [sys.executable, "-m", "tests.simulators.beto", "--broker-url-file", str(secret)]
+    command += ["--state", str(state)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdin
@@ -70,13 +73,32 @@ def test_a_process_tells_events_and_answers_questions(
         say("set_authority", project=project, state="ready", expires=ready_for(utc_now))
         with broker.subscribe(consumer.queue) as subscription:
             assert consumer.turn(subscription).applied == 2
+        joined = say("join", project=REF, site="slurm", username="u2")
+        assert (joined["project"], joined["generation"]) == (project, 1)
+        assert say("join", project=project, site="slurm", username="u2")["generation"] == 2
+        assert "error" in say("leave", project=project, site="slurm", username="nobody")
+        say("leave", project=project, site="slurm", username="u2")
+        with broker.subscribe(consumer.queue) as subscription:
+            assert consumer.turn(subscription).applied == 3
         say("faults", drop=1.0)
         say("remove_member", project=project, party=party)
         assert "error" in say("no_such_act")
         assert "error" in say("close_project", project="nobody")
     with beto(url, state) as say:
-        assert say("truth")["projects"][0]["revision"] == 3
+        assert say("truth")["projects"][0]["revision"] == 6
         assert synchronise(Scope.PROJECTS).outcome is Pass.REPAIRED
+        say("join", project=REF, site="slurm", username="u2")
+        with broker.subscribe(consumer.queue) as subscription:
+            assert consumer.turn(subscription).applied == 1, "ids of messages go on after a restart"
     assert view.resolve_projects.resolve(WALDUR, [REF]) == {REF: UUID(project)}
-    (left,) = view.provisioning_roster.roster.reads.members(ProjectId(UUID(project)), utc_now())
-    assert (left.generation, left.present) == (1, False)
+    left = {
+        row.party_id: row
+        for row in view.provisioning_roster.roster.reads.members(ProjectId(UUID(project)), utc_now())
+    }
+    assert [
+        (left[PartyId(UUID(one))].generation, left[PartyId(UUID(one))].present)
+        for one in (party, joined["party"])
+    ] == [
+        (1, False),
+        (3, True),
+    ]
