@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from site_bundle.directory.connection import load_ldap3
+from site_bundle.directory.ldap3_parts import load_ldap3
 from site_bundle.kernel.command_line import HEALTHY, UNHEALTHY
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError, SiteError

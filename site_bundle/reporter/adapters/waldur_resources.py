@@ -3,20 +3,29 @@
 1. A walk counts only when every page names the same X-Result-Count and the rows are that many and distinct;
    else it begins again, for rows move between pages (design: no snapshot).
 2. A row that breaks its form, or says something this release does not know, is unreadable alone.
-3. UUIDs are compared as UUIDs: Waldur writes them without dashes.
+3. A token that lost its role is shown an empty list: the offering itself must be visible too (X1).
+4. UUIDs are compared as UUIDs: Waldur writes them without dashes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 from uuid import UUID
 
 from site_bundle.kernel.credential import Credential
-from site_bundle.kernel.documents import Open, ShapeError, read_document
-from site_bundle.kernel.https import HttpsLimits, HttpsOrigin, Peer, failure, malformed_answer
+from site_bundle.kernel.documents import Named, Open, ShapeError, read_document
+from site_bundle.kernel.https import (
+    Answer,
+    HttpsLimits,
+    HttpsOrigin,
+    Peer,
+    PeerRefusedError,
+    failure,
+    malformed_answer,
+)
 from site_bundle.kernel.strict_json import MalformedJsonError, parse_list
 from site_bundle.reporter.domain.sources import Listing, Row, RowState
 
@@ -48,11 +57,11 @@ class WaldurLimits:
 class RowBody(Open):
     uuid: str
     state: Literal["Creating", "OK", "Updating", "Terminating", "Terminated", "Erred"]
-    backend_id: str
+    backend_id: Annotated[str, Named("backend_id")]
     paused: bool
-    project_uuid: str
-    offering_uuid: str
-    current_usages: Any = None
+    project_uuid: Annotated[str, Named("project_uuid")]
+    offering_uuid: Annotated[str, Named("offering_uuid")]
+    current_usages: Annotated[Any, Named("current_usages")] = None
 
 
 class WaldurResources:
@@ -80,6 +89,7 @@ class WaldurResources:
         for _ in range(self._limits.walks):
             rows = self._walk()
             if rows is not None:
+                self._prove_visible()
                 return self._listing(rows)
         raise malformed_answer(
             f"rows moved during each of {self._limits.walks} walks", "one X-Result-Count on every page"
@@ -87,7 +97,23 @@ class WaldurResources:
 
     def ask(self) -> int:
         """How many resources the offering has: one row is read, for `doctor`."""
-        return self._page(1, rows=1)[0]
+        count, _ = self._page(1, rows=1)
+        self._prove_visible()
+        return count
+
+    def _prove_visible(self) -> None:
+        path = f"marketplace-provider-offerings/{self._offering_id.hex}/?field=uuid"
+        answer = self._get(path)
+        if answer.status in {403, 404}:
+            raise PeerRefusedError(
+                "waldur_offering_hidden",
+                status=answer.status,
+                found=f"the offering {self._offering_id} is not shown to this token",
+                wanted="a role on the offering or its provider: without one its resources are hidden as well",
+                remedy="give the token's user that role, or correct waldur.offering_uuid in the profile",
+            )
+        if answer.status != 200:
+            raise failure(WALDUR, answer, self._http_limits)
 
     def _walk(self) -> list[Any] | None:
         """Every row, or None when the pages do not belong together."""
@@ -100,11 +126,10 @@ class WaldurResources:
             if again != count:
                 return None
             rows += more
-        names = {
-            row.get("uuid") for row in rows if isinstance(row, dict) and isinstance(row.get("uuid"), str)
-        }
-        unnamed = sum(not isinstance(row, dict) or not isinstance(row.get("uuid"), str) for row in rows)
-        return rows if len(rows) == count == len(names) + unnamed else None
+        if not all(isinstance(row, dict) and isinstance(row.get("uuid"), str) for row in rows):
+            # Which one it is cannot be said, so nothing can be said of any.
+            raise malformed_answer("a row without its uuid", "Waldur's own answer")
+        return rows if len(rows) == count == len({row["uuid"] for row in rows}) else None
 
     def _page(self, page: int, *, rows: int) -> tuple[int, list[Any]]:
         asked = [
@@ -114,19 +139,21 @@ class WaldurResources:
             ("o", "created"),
         ]
         query = urlencode([*asked, *(("field", name) for name in _FIELDS)])
+        answer = self._get(f"marketplace-provider-resources/?{query}")
+        if answer.status == 404 and page > 1:
+            return -1, []  # the list has become shorter
+        if answer.status != 200:
+            raise failure(WALDUR, answer, self._http_limits)
+        return _count(answer.headers), _rows(answer, self._http_limits.answer_bytes)
+
+    def _get(self, path: str) -> Answer:
         headers = {
             "Authorization": f"Token {self._token.read()}",
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "pharos-site-bundle",
         }
-        path = f"{self._prefix}marketplace-provider-resources/?{query}"
-        answer = self._origin.exchange("GET", path, headers)
-        if answer.status == 404 and page > 1:
-            return -1, []  # the list has become shorter
-        if answer.status != 200:
-            raise failure(WALDUR, answer, self._http_limits)
-        return _count(answer.headers), _rows(answer.media_type, answer.body, self._http_limits.answer_bytes)
+        return self._origin.exchange("GET", f"{self._prefix}{path}", headers)
 
     def _listing(self, raw: list[Any]) -> Listing:
         rows: list[Row] = []
@@ -135,8 +162,8 @@ class WaldurResources:
             try:
                 rows.append(self._row(read_document(item, RowBody)))
             except (ShapeError, ValueError):
-                name = item.get("uuid") if isinstance(item, dict) else None
-                unreadable.append(name[:40] if isinstance(name, str) and name.isprintable() else "?")
+                name = item["uuid"][:40]
+                unreadable.append(name if name.isprintable() else "?")
         return Listing(tuple(rows), tuple(unreadable))
 
     def _row(self, body: RowBody) -> Row:
@@ -162,11 +189,14 @@ def _count(headers: Mapping[str, str]) -> int:
     return int(text)
 
 
-def _rows(media_type: str, body: bytes, max_bytes: int) -> list[Any]:
-    if media_type != "application/json":
-        raise malformed_answer(f"a list of {media_type[:40] or 'no media type'}", "application/json")
+def _rows(answer: Answer, max_bytes: int) -> list[Any]:
+    encoding = answer.headers.get("content-encoding", "identity")
+    if answer.media_type != "application/json" or encoding != "identity":
+        raise malformed_answer(
+            f"a list as {answer.media_type[:40]}, {encoding[:40]}", "plain application/json"
+        )
     try:
-        return parse_list(body, max_bytes=max_bytes)
+        return parse_list(answer.body, max_bytes=max_bytes)
     except MalformedJsonError as error:
         raise malformed_answer(f"a list that is {error}", "a JSON list") from error
 
