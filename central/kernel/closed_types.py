@@ -1,4 +1,4 @@
-"""How deep a message type can nest: what lets strict JSON skip the slow look at a body that fits its type."""
+"""What a message type alone guarantees: lets strict JSON skip the slow look at a body that fits its type."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -32,6 +32,38 @@ def _closed_depth(type_: object) -> int | None:
         return _depth(inspect.type_info(type_), ())
     except msgspec.MsgspecError:
         return None
+
+
+def shows_every_key(type_: object) -> bool:
+    """Whether a value of ``type_`` written again has each key of the body it was read from, once.
+
+    So it is where no field of a struct may be left out: what a default or an optional tag adds could hide
+    what a repeated key lost.
+    """
+    return _shows_every_key(type_)
+
+
+@cache
+def _shows_every_key(type_: object) -> bool:
+    try:
+        return _whole(inspect.type_info(type_))
+    except msgspec.MsgspecError:
+        return False
+
+
+def _whole(info: inspect.Type) -> bool:
+    if isinstance(info, inspect.Metadata):
+        return _whole(info.type)
+    if isinstance(info, inspect.UnionType):
+        return all(map(_whole, info.types))
+    if isinstance(info, inspect.ListType | inspect.VarTupleType):
+        return _whole(info.item_type)
+    if isinstance(info, inspect.DictType):
+        return _whole(info.value_type)
+    if isinstance(info, inspect.StructType):
+        whole = info.forbid_unknown_fields and info.tag is None and not info.array_like
+        return whole and all(field.required and _whole(field.type) for field in info.fields)
+    return isinstance(info, _SCALARS)
 
 
 def _depth(info: inspect.Type, outer: tuple[type, ...]) -> int | None:

@@ -17,7 +17,7 @@ from typing import NoReturn, TypeVar
 
 import msgspec
 
-from central.kernel.closed_types import closed_depth
+from central.kernel.closed_types import closed_depth, shows_every_key
 from central.kernel.problems import (
     BODY_INVALID,
     JSON_BAD_NUMBER,
@@ -83,7 +83,7 @@ def _plainly_fits(body: bytes, type_: type[T], limits: JsonLimits) -> T | None:
     """Return the value of a body that certainly breaks no rule; telling *which* rule one breaks takes longer.
 
     Nothing is escaped, what could count as a value or a digit is within the limits even if it all does, the
-    type itself bounds the depth, and a value read without a type loses no key.
+    type itself bounds the depth, and the value, or one read without a type, loses no key.
     """
     depth = closed_depth(type_)
     if depth is None or depth > limits.depth or b"\\" in body or _long_number(body, limits):
@@ -92,7 +92,8 @@ def _plainly_fits(body: bytes, type_: type[T], limits: JsonLimits) -> T | None:
         return None
     try:
         value = msgspec.json.decode(body, type=type_)
-        return None if _loses_a_key(body, msgspec.json.decode(body)) else value
+        whole = value if shows_every_key(type_) else msgspec.json.decode(body)
+        return None if _loses_a_key(body, whole) else value
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -8,7 +8,6 @@ is never said here (O4).
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from uuid import UUID
 
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
@@ -22,6 +21,7 @@ from central.provisioning.application.ports import Decide, Settlement
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.decision import Outcome, RefusalCode
+from central.provisioning.domain.ids import uuid_of
 
 _LOG = logging.getLogger("central.provisioning")
 
@@ -39,8 +39,7 @@ class PostgresAllocations:
 
     def settle(self, report: Report, decide: Decide, now: datetime) -> Settlement:
         """See `Allocations`."""
-        order = _sorted(report, range(len(report.allocation_ids)))
-        return self._database.run(lambda tx: self._settle(tx, report, order, decide, now), repeatable=True)
+        return self._database.run(lambda tx: self._settle(tx, report, decide, now), repeatable=True)
 
     def decide(
         self,
@@ -51,28 +50,25 @@ class PostgresAllocations:
         now: datetime,
     ) -> Sequence[Answered]:
         """See `Allocations`."""
-        order = _sorted(report, undecided)
 
         def work(tx: Transaction) -> Sequence[Answered]:
             self._lock(tx, report)
             recorded = self._receipts.recorded(tx, report)
             if recorded is not None:
                 return recorded
-            decided = self._decide_all(tx, report, self._load(tx, report, order), decide, now)
+            decided = self._decide_all(tx, report, self._load(tx, report, undecided), decide, now)
             return self._receipts.record(tx, report, {**settled, **decided}, now)
 
         return self._database.run(work, repeatable=True)
 
-    def _settle(
-        self, tx: Transaction, report: Report, order: Sequence[int], decide: Decide, now: datetime
-    ) -> Settlement:
+    def _settle(self, tx: Transaction, report: Report, decide: Decide, now: datetime) -> Settlement:
         self._lock(tx, report)
-        settled = self._renewed(tx, report, order)
-        if len(settled) < len(order):
+        settled = self._renewed(tx, report)
+        if len(settled) < len(report.order):
             recorded = self._receipts.recorded(tx, report)
             if recorded is not None:
                 return Settlement(recorded, {}, (), ())
-            found = self._load(tx, report, [position for position in order if position not in settled])
+            found = self._load(tx, report, [position for position in report.order if position not in settled])
             unproven = [position for position, saved in found.items() if _is_unproven(saved)]
             if unproven:
                 return Settlement(None, settled, list(found), unproven)
@@ -82,8 +78,12 @@ class PostgresAllocations:
     def _lock(self, tx: Transaction, report: Report) -> None:
         tx.execute(self._queries["lock_site"], {"site": report.site})
 
-    def _renewed(self, tx: Transaction, report: Report, order: Sequence[int]) -> dict[int, Answered]:
-        """What was renewed, by position."""
+    def _renewed(self, tx: Transaction, report: Report) -> dict[int, Answered]:
+        """What was renewed, by position.
+
+        Every statement has the ids in one order, so that two reports never wait for each other in a ring.
+        """
+        order = report.order
         params = {
             "ids": plain_array(report.allocation_ids[position] for position in order),
             "contents": plain_array(report.contents[position] for position in order),
@@ -124,7 +124,7 @@ class PostgresAllocations:
         found: dict[int, Found] = {}
         for position, text, row in zip(positions, ids, rows, strict=True):
             try:
-                found[position] = row.saved(UUID(text))
+                found[position] = row.saved(uuid_of(text))
             except CorruptState as error:
                 found[position] = error
         return found
@@ -133,8 +133,3 @@ class PostgresAllocations:
 def _is_unproven(saved: Found) -> bool:
     """Whether its Project must be looked up before it is decided (P3)."""
     return saved is None or (isinstance(saved, Saved) and saved.allocation.waits_for_project)
-
-
-def _sorted(report: Report, positions: Sequence[int]) -> list[int]:
-    """One order of ids for every statement: two reports never wait for each other in a ring."""
-    return sorted(positions, key=report.allocation_ids.__getitem__)

@@ -84,7 +84,7 @@ class SavedRow:
     sighted_version: int | None
     revision: int | None
     standing: str | None
-    content: UUID | None
+    content: str | None
     seen_at: datetime | None
 
     def saved(self, allocation_id: UUID) -> Saved | None:
@@ -108,7 +108,7 @@ class SavedRow:
         if sighted != wanted or self.content is None or self.seen_at is None:
             raise CorruptState(f"{KIND} {allocation_id}: the sighting differs from version {self.version}")
         last_seen = max(allocation.observed_at, stored_instant(self.seen_at))
-        return Saved(allocation, self.version, Content(self.content.hex), last_seen)
+        return Saved(allocation, self.version, Content(self.content), last_seen)
 
 
 class _Answers(msgspec.Struct, frozen=True, gc=False):

@@ -3,6 +3,7 @@
 import hashlib
 from datetime import datetime
 from functools import lru_cache
+from struct import Struct
 from typing import Final, Literal
 from uuid import UUID
 
@@ -12,12 +13,14 @@ from central.kernel.aggregates import framed
 from central.kernel.errors import CorruptState
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
-from central.provisioning.domain.amounts import Amounts, by_component
+from central.provisioning.domain.amounts import Amounts, amounts_of, by_component
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
 from central.provisioning.domain.observation import ProviderProjectRef, ProviderState, Site
 
 KIND: Final = "allocation"
 _KIND_FRAMED: Final = framed(KIND.encode())
+_HEAD: Final = Struct(f">{len(_KIND_FRAMED)}sQ16sQQQ")
+"""`framed` of an id, a version and a snapshot that follows, in one call: there are thousands a second."""
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
@@ -108,8 +111,8 @@ def decode_snapshot(allocation_id: UUID, snapshot: str) -> Allocation:
 
 def version_digest(allocation_id: UUID, version: int, snapshot: bytes) -> bytes:
     """The digest the aggregate store keeps of a version (`central.kernel.aggregates`)."""
-    rest = framed(allocation_id.bytes, version.to_bytes(8, "big"), snapshot)
-    return hashlib.sha256(_KIND_FRAMED + rest).digest()
+    head = _HEAD.pack(_KIND_FRAMED, 16, allocation_id.bytes, 8, version, len(snapshot))
+    return hashlib.sha256(head + snapshot).digest()
 
 
 @lru_cache(maxsize=256)
@@ -124,4 +127,4 @@ def _instant_text(instant: datetime) -> str:
 
 
 def _amounts(amounts: dict[str, int] | None) -> Amounts | None:
-    return Amounts.of(amounts) if amounts is not None else None
+    return amounts_of(tuple(amounts.items())) if amounts is not None else None

@@ -41,6 +41,11 @@ class Report(Protocol):
         """What each resource's observation says."""
         ...
 
+    @property
+    def order(self) -> Sequence[int]:
+        """The positions by ascending allocation id."""
+        ...
+
     def observation(self, position: int) -> Observation:
         """One resource as a domain value."""
         ...

@@ -46,12 +46,15 @@ class Amounts:
         if not kinds <= _WHOLE:
             wrong = next(component for component, amount in amounts.items() if type(amount) is not int)
             raise AmountRefused(wrong, _RANGE)
-        return _checked(tuple(amounts.items()))
+        return amounts_of(tuple(amounts.items()))
 
 
 @lru_cache(maxsize=4096)
-def _checked(pairs: tuple[tuple[str, int], ...]) -> Amounts:
-    """The one value of these pairs; remembered, for most resources have one of a few limits."""
+def amounts_of(pairs: tuple[tuple[str, int], ...]) -> Amounts:
+    """Checked amounts of pairs that are certainly of text and `int`, as a typed decode makes them.
+
+    Remembered, for most resources have one of a few limits. Raises `AmountRefused`.
+    """
     for component, amount in pairs:
         if not 0 <= amount <= AMOUNT_MAX:
             raise AmountRefused(component, _RANGE)

@@ -53,6 +53,14 @@ def parse_uuid(text: str) -> UUID | None:
     return found if str(found) == text.lower() else None
 
 
+def uuid_of(canonical: str) -> UUID:
+    """The UUID of a canonical text."""
+    found = parse_uuid(canonical)
+    if found is None:
+        raise ValueError("a canonical text is a UUID")
+    return found
+
+
 @lru_cache(maxsize=REMEMBERED)
 def canonical_uuid(text: str) -> str | None:
     """The canonical text of a UUID in the dashed form, None for any other text."""

@@ -15,20 +15,22 @@ import msgspec
 
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
 from central.kernel.times import parse_rfc3339
-from central.provisioning.domain.amounts import UNKNOWN, Amounts, unknown_component
+from central.provisioning.domain.amounts import UNKNOWN, Amounts, amounts_of, unknown_component
 from central.provisioning.domain.ids import (
     REMEMBERED,
     WaldurInstance,
     allocation_text,
     canonical_uuid,
     content_digest,
-    parse_uuid,
+    uuid_of,
 )
 from central.provisioning.domain.observation import Content, Observation, ProviderProjectRef, Site
 from central.provisioning.entrypoints.wire import RESOURCES_MAX, AmountsBody, ReportBody, ResourceBody
 
 CANONICALISATION: Final = b"pharos allocation content 1\n"
 NAME_MAX: Final = 128
+REPORTS_REMEMBERED: Final = 128
+"""Whole reports a process knows again: about 100 kB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,16 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
+class _KnownSet:
+    """What follows from all resources of a report. `canonical` is None if all were sent so."""
+
+    allocation_ids: Sequence[str]
+    contents: Sequence[Content]
+    order: Sequence[int]
+    canonical: Sequence[ResourceBody] | None
+
+
+@dataclass(frozen=True, slots=True)
 class WireReport:
     """See `Report`. `resources` are in their canonical form."""
 
@@ -49,6 +61,7 @@ class WireReport:
     observed_at: datetime
     allocation_ids: Sequence[str]
     contents: Sequence[Content]
+    order: Sequence[int]
     resources: Sequence[ResourceBody]
 
     def observation(self, position: int) -> Observation:
@@ -56,8 +69,8 @@ class WireReport:
         body = self.resources[position]
         return Observation(
             site=self.site,
-            resource_id=_uuid(body.resource_id),
-            offering_id=_uuid(body.offering_id),
+            resource_id=uuid_of(body.resource_id),
+            offering_id=uuid_of(body.offering_id),
             provider_project_ref=ProviderProjectRef(body.provider_project_ref),
             native_name=body.native_name,
             state=body.state,
@@ -71,14 +84,16 @@ class WireReport:
 
 
 class ReportReader:
-    """Reads the bodies of one process. What it checked once it knows again by its encoding, for an agent
-    sends the same resources every minute; it forgets everything when it knows `remembered` of them.
+    """Reads the bodies of one process. What it checked once, a resource or all of a report, it knows again
+    by its encoding, for an agent sends the same every minute; it forgets everything when it knows
+    `remembered` resources or `REPORTS_REMEMBERED` reports.
     """
 
     def __init__(self, instance: WaldurInstance, *, remembered: int = REMEMBERED) -> None:
         self._instance = instance
         self._remembered = remembered
         self._known: dict[str, _Known] = {}
+        self._known_sets: dict[str, _KnownSet] = {}
         self._encoder = msgspec.json.Encoder(order="deterministic")
 
     def read(self, body: ReportBody, site: Site) -> WireReport:
@@ -93,25 +108,47 @@ class ReportReader:
         if report_id is None:
             _refuse("/reportId", "wanted a UUID in its dashed form")
         observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
-        known = self._read_all(body.resources)
-        allocation_ids = [one.allocation_id for one in known]
-        if len(set(allocation_ids)) != len(allocation_ids):
-            _refuse_twice(allocation_ids)
+        found = self._read_all(body.resources)
         return WireReport(
             report_id=UUID(report_id),
             site=site,
             observed_at=observed_at,
-            allocation_ids=allocation_ids,
-            contents=[one.content for one in known],
-            resources=[
-                one.canonical or resource for one, resource in zip(known, body.resources, strict=True)
-            ],
+            allocation_ids=found.allocation_ids,
+            contents=found.contents,
+            order=found.order,
+            resources=body.resources if found.canonical is None else found.canonical,
         )
 
-    def _read_all(self, resources: Sequence[ResourceBody]) -> list[_Known]:
+    def _read_all(self, resources: Sequence[ResourceBody]) -> _KnownSet:
+        encoded = self._encoder.encode_lines(resources)
+        digest = content_digest(CANONICALISATION + encoded)
+        return self._known_sets.get(digest) or self._learn_all(digest, encoded.splitlines(), resources)
+
+    def _learn_all(
+        self, digest: str, encoded: Sequence[bytes], resources: Sequence[ResourceBody]
+    ) -> _KnownSet:
+        """Reads resources that were never met together in this encoding."""
+        known = self._read_each(encoded, resources)
+        ids = [one.allocation_id for one in known]
+        if len(set(ids)) != len(ids):
+            _refuse_twice(ids)
+        sent_so = all(one.canonical is None for one in known)
+        found = _KnownSet(
+            allocation_ids=ids,
+            contents=[one.content for one in known],
+            order=sorted(range(len(ids)), key=ids.__getitem__),
+            canonical=None
+            if sent_so
+            else [one.canonical or resource for one, resource in zip(known, resources, strict=True)],
+        )
+        if len(self._known_sets) >= REPORTS_REMEMBERED:
+            self._known_sets = {}
+        self._known_sets[digest] = found
+        return found
+
+    def _read_each(self, encoded: Sequence[bytes], resources: Sequence[ResourceBody]) -> list[_Known]:
         if len(self._known) > self._remembered:
             self._known = {}
-        encoded = self._encoder.encode_lines(resources).splitlines()
         digests = [content_digest(CANONICALISATION + line) for line in encoded]
         known = self._known
         return [
@@ -166,12 +203,5 @@ def _refuse(pointer: str, reason: str) -> NoReturn:
     raise Problem(BODY_INVALID, f"{pointer}: {reason}", errors=[FieldError(pointer, reason)])
 
 
-def _uuid(canonical: str) -> UUID:
-    found = parse_uuid(canonical)
-    if found is None:
-        raise ValueError("a canonical text is a UUID")
-    return found
-
-
 def _amounts(amounts: AmountsBody | None) -> Amounts | None:
-    return Amounts.of(amounts) if amounts is not None else None
+    return amounts_of(tuple(amounts.items())) if amounts is not None else None

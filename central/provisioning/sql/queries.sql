@@ -48,7 +48,8 @@ ON CONFLICT ON CONSTRAINT reports_pkey DO NOTHING;
 -- The version is the newest there is, whatever the head says. OFFSET 0 keeps the kind a column: as a constant the
 -- planner takes it for a rare one until the tables are analysed, and reads all heads for each id.
 SELECT h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot,
-       s.site, s.project_id, s.version AS sighted_version, s.revision, s.standing::text AS standing, s.content, s.seen_at
+       s.site, s.project_id, s.version AS sighted_version, s.revision, s.standing::text AS standing, encode(uuid_send(s.content), 'hex') AS content,
+       s.seen_at
   FROM (
        SELECT 'allocation' AS kind, r.id, r.n FROM unnest(%(ids)s::uuid[]) WITH ORDINALITY AS r (id, n) OFFSET 0
        ) AS u
