@@ -6,6 +6,8 @@ VERSION ?= 0.1.0
 ARGS ?=
 ONLY ?=
 PG_DISTRIBUTION = $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
+# Tests of real servers mostly wait: three workers, each with a PostgreSQL of its own, a file in one piece.
+WORKERS = -n 3 --dist loadfile
 export PYTHONDONTWRITEBYTECODE = 1
 
 .DEFAULT_GOAL := help
@@ -29,8 +31,8 @@ test-fast: setup ## units, contracts, architecture, installer: no server, no lab
 	$(PY) -m pytest -q -m "not lab and not postgres and not slapd and not slow" tests/unit tests/contract tests/architecture tests/installer $(ARGS)
 
 test-postgres: setup ## the same tests on the distribution's PostgreSQL and on 18
-	PHAROS_TEST_PG_BIN=$(PG_DISTRIBUTION) $(PY) -m pytest -q tests/postgres $(ARGS)
-	$(PY) -m pytest -q tests/postgres $(ARGS)
+	PHAROS_TEST_PG_BIN=$(PG_DISTRIBUTION) $(PY) -m pytest -q $(WORKERS) tests/postgres $(ARGS)
+	$(PY) -m pytest -q $(WORKERS) tests/postgres $(ARGS)
 
 test-site: setup ## the site bundle against a real slapd, and the slow tests of the installer and the release
 	$(PY) -m pytest -q tests/site $(ARGS)

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_socket import disable_socket, enable_socket
@@ -29,12 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the seed, Hypothesis's too; drop every setting of the product, whoever started the run."""
     if config.getoption("--seed") is None:
-        config.option.seed = random.SystemRandom().randrange(1_000_000)
+        shared: dict[str, int] = getattr(config, "workerinput", {})
+        config.option.seed = shared.get("seed", random.SystemRandom().randrange(1_000_000))
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(config.option.seed)
     long.SOAK = config.getoption("--soak")
     for name in [name for name in os.environ if name.startswith(_PRODUCT) and not name.startswith(_KEPT)]:
         del os.environ[name]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """The workers of one run (``-n``) share its order."""
+    node.workerinput["seed"] = node.config.option.seed
 
 
 def pytest_report_header(config: pytest.Config) -> str:
