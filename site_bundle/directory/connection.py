@@ -12,7 +12,6 @@ knows the process by its uid.
 from __future__ import annotations
 
 import socket
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from site_bundle.directory.errors import (
     WrongIdentityError,
     incomplete,
 )
+from site_bundle.directory.ldap3_parts import load_ldap3
 from site_bundle.directory.names import ldapi_url, parse_dn
 
 _PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
@@ -252,15 +252,6 @@ class LdapiConnection(LdapConnection):
             "sasl_mechanism": ldap3.EXTERNAL,
             "sasl_credentials": "",  # None would leave the bind in progress
         }
-
-
-def load_ldap3() -> Any:
-    """ldap3, imported on first use: 79 ms and 15 MB that `--version` and `status` do not need."""
-    with warnings.catch_warnings():
-        # ldap3 2.9.1 reads two old names of pyasn1 while it is imported.
-        warnings.filterwarnings("ignore", "(tagMap|typeMap) is deprecated", DeprecationWarning)
-        import ldap3
-    return ldap3
 
 
 def _who_am_i(connection: Any) -> str:

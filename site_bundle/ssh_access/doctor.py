@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from site_bundle.directory.connection import load_ldap3
+from site_bundle.directory.ldap3_parts import load_ldap3
 from site_bundle.kernel.credential import Credential, first_there
 from site_bundle.kernel.errors import SettingsError, SiteError, UnavailableError
 from site_bundle.kernel.health import Check, Status

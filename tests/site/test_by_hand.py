@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slapd
 # A verb under another user: root gives itself up, then the console script's own function runs.
 AS_NOBODY = (
     "import os, sys; import site_bundle.ssh_access.cli, site_bundle.ssh_access.doctor;"
-    "from site_bundle.directory.connection import load_ldap3; load_ldap3(); import encodings.idna;"
+    "from site_bundle.directory.ldap3_parts import load_ldap3; load_ldap3(); import encodings.idna;"
     "import importlib.metadata;"
     f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY});"
     "from site_bundle.ssh_access.main import main; sys.exit(main(sys.argv[1:]))"
