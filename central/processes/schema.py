@@ -8,4 +8,5 @@ CONTEXTS: Final = (
     "central.projects",
     "central.provisioning",
     "central.retention",
+    "central.execution",
 )

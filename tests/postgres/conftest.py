@@ -30,6 +30,8 @@ ROLES = (
     "pharos_resource_provisioning_views",
     "pharos_resource_provisioning_queries",
     "pharos_resource_provisioning_reader",
+    "pharos_project_api",
+    "pharos_execution",
 )
 
 

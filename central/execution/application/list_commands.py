@@ -1,0 +1,79 @@
+"""A Site reads its commands, each with how long it may be acted upon (E2, E3, X13)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from central.execution.application.ports import (
+    AccountAwaits,
+    AccountChanged,
+    Accounts,
+    Authorities,
+    CommandPage,
+    Listed,
+    Permission,
+    Runs,
+)
+from central.execution.domain.authority import ANSWER_LIFETIME, valid_until
+from central.execution.domain.command import Submit
+from central.execution.domain.run import StageName
+from central.kernel.errors import Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A command and until when it may be begun; a moment that has passed says: not now, ask again."""
+
+    listed: Listed
+    valid_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListCommands:
+    """The use case. It holds no connection while it waits."""
+
+    runs: Runs
+    accounts: Accounts
+    authorities: Authorities
+    account_max_age: timedelta
+
+    def page(
+        self, site: str, after: int, limit: int, *, unacknowledged: bool, wait: Callable[[], bool]
+    ) -> CommandPage:
+        """The first page that holds a command, or the empty one that stands when `wait` answers False."""
+        while True:
+            found = self.runs.commands(site, after, limit, unacknowledged=unacknowledged)
+            if found.commands or not wait():
+                return found
+
+    def bound(self, page: CommandPage, now: datetime) -> list[Bounded]:
+        """Each command with its validity; one question to Beto a Project, member and permission."""
+        asked: dict[tuple[UUID, UUID, Permission], datetime] = {}
+        return [Bounded(each, self._until(each, asked, now)) for each in page.commands]
+
+    def _until(
+        self, listed: Listed, asked: dict[tuple[UUID, UUID, Permission], datetime], now: datetime
+    ) -> datetime:
+        if not isinstance(listed.action, Submit):
+            return now + ANSWER_LIFETIME
+        run = listed.run
+        key = (run.request.project_id, run.created_by, permission_of(listed.action.stage))
+        try:
+            if key not in asked:
+                decided = self.authorities.decide(*key)
+                asked[key] = decided.valid_until if decided.allowed else listed.issued_at
+            return valid_until(
+                now,
+                account_observed_at=self.accounts.confirmed_at(run, now),
+                account_max_age=self.account_max_age,
+                authority_expires_at=asked[key],
+                deadline=run.request.deadline,
+            )
+        except (Unavailable, AccountAwaits, AccountChanged):
+            return listed.issued_at
+
+
+def permission_of(stage: StageName) -> Permission:
+    """What continuing an accepted Run with this stage needs (E7)."""
+    return Permission.STAGE_OUT if stage is StageName.STAGE_OUT else Permission.CONTINUE

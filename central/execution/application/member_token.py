@@ -1,0 +1,100 @@
+"""A Site fetches the member's token for one unacknowledged submission (E5, E7, S2). Nothing of it is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from central.execution.application.create_run import NotAllowed, require
+from central.execution.application.list_commands import permission_of
+from central.execution.application.ports import (
+    Accounts,
+    Authorities,
+    ConsentExpired,
+    MemberToken,
+    MemberTokens,
+    Permission,
+    RepositoryCredential,
+    RepositoryCredentials,
+    Runs,
+    StoreCommand,
+)
+from central.execution.application.record_site import AttemptMismatch
+from central.execution.domain.authority import valid_until
+from central.execution.domain.command import runs_ref
+from central.execution.domain.progress import Refusal, Step, StepRefused, begin, hold
+from central.execution.domain.run import Run, RunState, Stage, StageName, StageState, WaitReason
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAnswer:
+    """What the Site gets. `valid_until` is not after the token's own end."""
+
+    token: MemberToken
+    valid_until: datetime
+    credential: RepositoryCredential | None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchMemberToken:
+    """The use case."""
+
+    runs: Runs
+    authorities: Authorities
+    accounts: Accounts
+    tokens: MemberTokens
+    credentials: RepositoryCredentials
+    account_max_age: timedelta
+
+    def __call__(
+        self, command: StoreCommand, site: str, target: tuple[UUID, UUID], now: datetime
+    ) -> TokenAnswer:
+        """Raises `RunUnknown`, `AttemptMismatch`, `StepRefused`, `NotAllowed`, `ConsentExpired`,
+        `AccountAwaits`, `AccountChanged`, `Unavailable`.
+        """
+        named, attempt = target
+        run_id = self.runs.run_of_command(site, named)
+        run = self.runs.by_id(run_id)
+        if run is None or run.attempt.attempt_id != attempt:
+            raise AttemptMismatch
+        stage = _unacknowledged(run, named)
+        permission = permission_of(stage.name)
+        authority = self.authorities.decide(run.request.project_id, run.created_by, permission)
+        if not authority.allowed:
+            raise NotAllowed(permission)
+        observed = self.accounts.confirmed_at(run, now)
+        try:
+            token = self.tokens.token(run.created_by, site, now)
+        except ConsentExpired:
+            self.runs.move(command, run_id, lambda at: hold(at, WaitReason.CONSENT_EXPIRED, now), now)
+            raise
+        if run.state is RunState.WAITING:
+            self.runs.move(command, run_id, lambda at: _resume(at, now), now)
+        until = valid_until(
+            now,
+            account_observed_at=observed,
+            account_max_age=self.account_max_age,
+            authority_expires_at=authority.valid_until,
+            deadline=run.request.deadline,
+        )
+        return TokenAnswer(token, min(until, token.expires_at), self._credential(run, stage, now))
+
+    def _credential(self, run: Run, stage: Stage, now: datetime) -> RepositoryCredential | None:
+        """Only for the stages that talk to Git, and only while the member may have one."""
+        if stage.name is StageName.COMPUTE:
+            return None
+        require(self.authorities, run.request.project_id, run.created_by, Permission.REPOSITORY)
+        ref = runs_ref(run.run_id) if stage.name is StageName.STAGE_OUT else None
+        return self.credentials.issue(run, write_ref=ref, now=now)
+
+
+def _unacknowledged(run: Run, command: UUID) -> Stage:
+    for stage in run.attempt.stages:
+        if stage.command_id == command:
+            if stage.state is not StageState.ISSUED:
+                raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+            return stage
+    raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+
+
+def _resume(run: Run, now: datetime) -> Step:
+    return begin(run, now) if run.reason == WaitReason.CONSENT_EXPIRED.value else Step(run)

@@ -1,0 +1,225 @@
+"""What Runs need of others, and of their own store. Whatever cannot be read is `Unavailable`, never a no."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from central.execution.domain.command import Action
+from central.execution.domain.planning import Resource
+from central.execution.domain.progress import Step
+from central.execution.domain.run import Identity, Run
+
+
+class Permission(StrEnum):
+    """What Beto decides about a Run, each by name (E7)."""
+
+    CREATE = "run.create"
+    VIEW = "run.view"
+    CANCEL = "run.cancel"
+    CONTINUE = "run.continue"
+    STAGE_OUT = "run.stage_out"
+    REPOSITORY = "repository.credential"
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """Beto's decision and how long it holds."""
+
+    allowed: bool
+    management_generation: int
+    valid_until: datetime
+
+
+class Authorities(Protocol):
+    """Beto."""
+
+    def decide(self, project: UUID, party: UUID, permission: Permission) -> Authority:
+        """Asks now. `Unavailable` when nobody answers."""
+        ...
+
+
+class Planning(Protocol):
+    """The Project's live allocations at a Site (P31)."""
+
+    def resources(self, project: UUID, site: str) -> Sequence[Resource]:
+        """Every one that is not retired."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account new work runs as, and when its Site saw it."""
+
+    identity: Identity
+    observed_at: datetime
+
+
+class AccountAwaits(Exception):
+    """The Site has not confirmed the account; `reason` is the member's to read (P24)."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class AccountSeveral(Exception):
+    """Several accounts fit."""
+
+
+class AccountChanged(Exception):
+    """The saved account is not the one the Site confirms any more: the Run never acts as another (E1)."""
+
+
+class Accounts(Protocol):
+    """Native accounts (P24, P26)."""
+
+    def for_new_work(
+        self, project: UUID, party: UUID, resource: Resource, site: str, now: datetime
+    ) -> Account | None:
+        """The one account, None for who provably has none. `AccountAwaits`, `AccountSeveral`."""
+        ...
+
+    def confirmed_at(self, run: Run, now: datetime) -> datetime:
+        """When the Site last confirmed exactly the Run's identity. `AccountAwaits`, `AccountChanged`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemberToken:
+    """A member's own token for one Site's Slurm. Never logged, never stored in the clear (E5)."""
+
+    token: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"MemberToken(expires_at={self.expires_at})"
+
+
+class ConsentExpired(Exception):
+    """The member's offline consent has ended; only the member can renew it."""
+
+
+class MemberTokens(Protocol):
+    """Members' tokens from their offline consents (E5)."""
+
+    def token(self, party: UUID, site: str, now: datetime) -> MemberToken:
+        """A token that is valid now. `ConsentExpired`, `Unavailable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryCredential:
+    """Opens one repository, for one stage."""
+
+    username: str
+    password: str
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        return f"RepositoryCredential({self.username!r}, expires_at={self.expires_at})"
+
+
+class RepositoryCredentials(Protocol):
+    """Credentials of the Git host (S2)."""
+
+    def issue(self, run: Run, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
+        """One for the Run's repository; with `write_ref` it may write that ref alone. `Unavailable`."""
+        ...
+
+
+class Sites(Protocol):
+    """What is known of Sites as places to run."""
+
+    def known(self, site: str) -> bool:
+        """Whether there is such a Site."""
+        ...
+
+    def qualified(self, site: str) -> bool:
+        """Whether execution is open there: it reports itself and was qualified (P36)."""
+        ...
+
+
+class RunUnknown(Exception):
+    """No such Run of this Project, or no such command of this Site."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A Run as it stands after a command; `repeated` when the command had been recorded before."""
+
+    run: Run
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A command in its place in the Site's feed, with the Run it moves."""
+
+    sequence: int
+    command_id: UUID
+    issued_at: datetime
+    action: Action
+    attempt_id: UUID
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPage:
+    """A part of the feed: every listed command above `after` up to and including `next`."""
+
+    feed: UUID
+    after: int
+    commands: tuple[Listed, ...]
+    next: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Runs of a Project, newest first; `next` names the last one when more follow."""
+
+    runs: tuple[Run, ...]
+    next: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCommand:
+    """What asks for a change: `digest` covers everything it asks for (X7)."""
+
+    id: UUID
+    digest: bytes
+
+
+class Runs(Protocol):
+    """The store. Each change is one transaction: receipt, version, row, commands, news."""
+
+    def recorded(self, command: StoreCommand) -> Run | None:
+        """The Run an earlier try of this command made or moved, as it stands now."""
+        ...
+
+    def add(self, command: StoreCommand, step: Step) -> Saved:
+        """Saves a new Run with its first commands."""
+        ...
+
+    def move(self, command: StoreCommand, run_id: UUID, step: Callable[[Run], Step], now: datetime) -> Saved:
+        """Moves a Run. What `step` raises changes nothing. `RunUnknown`."""
+        ...
+
+    def by_id(self, run_id: UUID) -> Run | None:
+        """The Run, None proven absent."""
+        ...
+
+    def of_project(self, project: UUID, after: UUID | None, limit: int) -> RunPage:
+        """A page. `RunUnknown` for an `after` that is no Run of this Project."""
+        ...
+
+    def run_of_command(self, site: str, command: UUID) -> UUID:
+        """Which Run a Site's command moves. `RunUnknown`."""
+        ...
+
+    def commands(self, site: str, after: int, limit: int, *, unacknowledged: bool) -> CommandPage:
+        """A page of the Site's feed."""
+        ...

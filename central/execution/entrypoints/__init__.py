@@ -1,0 +1,1 @@
+"""Wire to use case and back; no rule lives here."""
