@@ -8,7 +8,7 @@
 4. A Run ends with the verdict of its stage; cancelling, whatever ends next ends it as cancelled. What a job
    did before its cancel reached it is not undone.
 5. The chain's end is the Git server's word, not the Site's: until `confirm_output` the Run still runs.
-6. Whatever was ever issued is cleaned up once; only an acknowledged cleanup releases the account (P27).
+6. Whatever was ever issued is cleaned up once; only a cleanup that is done releases the account (P27).
 """
 
 from dataclasses import dataclass, replace
@@ -115,7 +115,11 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
 
 
 def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Step:
-    """Rules 1, 2, 4 and 5. Raises `StepRefused`."""
+    """Rules 1, 2, 4, 5 and 6. Raises `StepRefused`."""
+    if run.cleanup is not None and run.cleanup.command_id == command:
+        return _cleaned(run, run.cleanup, result, now)
+    if run.cancellation is not None and run.cancellation.command_id == command:
+        return Step(run)  # what the cancel came to is the stage's own verdict
     stage = _stage_of(run, command)
     if stage.result is not None:
         if replace(stage.result, result_id=result.result_id) == result:
@@ -183,6 +187,14 @@ def _end(run: Run, state: RunState, reason: str | None, now: datetime) -> Step:
     command = command_id(run, "cleanup", 1)
     cleaned = replace(ended, cleanup=Cleanup(command))
     return Step(cleaned, (SiteCommand(command, cleaned.attempt, CleanUp()),))
+
+
+def _cleaned(run: Run, cleanup: Cleanup, result: Result, now: datetime) -> Step:
+    if not cleanup.acknowledged:
+        raise StepRefused(Refusal.COMMAND_NOT_ACKNOWLEDGED)
+    if cleanup.done or result.verdict is not Verdict.COMPLETED:
+        return Step(run)
+    return Step(_moved(run, now, cleanup=replace(cleanup, done=True)))
 
 
 def _stage_of(run: Run, command: UUID) -> Stage:

@@ -163,6 +163,7 @@ class Cleanup:
 
     command_id: UUID
     acknowledged: bool = False
+    done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,7 @@ class Run:
     @property
     def released(self) -> bool:
         """Nothing at the Site needs the account any more: its accepted work is released (P27)."""
-        return self.ended and (self.cleanup is None or self.cleanup.acknowledged)
+        return self.ended and (self.cleanup is None or self.cleanup.done)
 
     @property
     def attempt(self) -> Attempt:

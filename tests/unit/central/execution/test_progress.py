@@ -181,12 +181,17 @@ def test_e5_a_run_that_waits_begins_nothing_until_it_is_begun_again() -> None:
     assert submitted_stage(begin(done.run, NOW)) is StageName.COMPUTE
 
 
-def test_p27_only_an_acknowledged_cleanup_releases_the_account() -> None:
+def test_p27_only_a_cleanup_that_is_done_releases_the_account() -> None:
     over = stage_through(new_run(), Verdict.FAILED)
-    assert not over.run.released
-    cleaned = acknowledge(over.run, over.commands[0].command_id, accepted(), NOW).run
+    [command] = over.commands
+    with pytest.raises(StepRefused):
+        record_result(over.run, command.command_id, ended(), NOW)
+    begun = acknowledge(over.run, command.command_id, accepted(), NOW).run
+    failed = record_result(begun, command.command_id, ended(Verdict.FAILED), NOW)
+    assert (over.run.released, begun.released, failed) == (False, False, Step(begun))
+    cleaned = record_result(begun, command.command_id, ended(), NOW).run
     assert cleaned.released
-    assert acknowledge(cleaned, over.commands[0].command_id, accepted(), NOW) == Step(cleaned)
+    assert acknowledge(cleaned, command.command_id, accepted(), NOW) == Step(cleaned)
 
 
 ACTS: list[Callable[[Run, UUID], Step]] = [
