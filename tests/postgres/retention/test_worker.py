@@ -44,7 +44,7 @@ from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking
 from tests.simulators.mouth import Faults, QuestionMalformed
 from tests.simulators.owner.owner import WorkOwner
-from tests.unit.central.retention.machine import holder_of
+from tests.unit.central.retention.life import holder_of
 from tests.unit.central.retention.memory import ToldFences
 
 LIMITS = RecoveryLimits(beat=0.2, alive=timedelta(seconds=5))
