@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from installer.domain.limits import Limits
+from installer.domain.profile import Dependencies
 from installer.domain.refusal import USAGE, Refusal
 from installer.domain.times import format_time
 from installer.host.checkpoints import VARIABLE, checkpoints
@@ -23,7 +24,8 @@ from installer.host.signals import Signals
 from installer.host.site_inputs import Site, load_site
 
 _RELEASE_FILE = "pharos-release"
-_KNOWN = frozenset({ARCHIVE, DIGEST, VARIABLE, "PHAROS_PYTHON"})
+INDEX = "PHAROS_INDEX_URL"
+_KNOWN = frozenset({ARCHIVE, DIGEST, INDEX, VARIABLE, "PHAROS_PYTHON"})
 _SERVICE_LINK = re.compile(r"PHAROS_.*(_SERVICE_HOST|_SERVICE_PORT.*|_PORT(_.*)?)")
 
 
@@ -85,8 +87,21 @@ def site_of(host: Host, ports: Ports, options: RunOptions) -> tuple[Host, Site]:
     """The hand-off, and the host with the checkpoints its profile allows. Raises Refusal."""
     refuse_unknown_variables(ports.environment)
     site = load_site(host.paths, host.paths.at(options.config), host.limits)
+    _refuse_other_index(ports.environment.get(INDEX), site.profile.dependencies)
     scoped = checkpoints(ports.environment.get(VARIABLE, ""), laboratory=site.profile.laboratory)
     return replace(host, checkpoints=scoped), site
+
+
+def _refuse_other_index(named: str | None, dependencies: Dependencies) -> None:
+    """What install.sh was told must be what the profile says (I4); the URL itself is not told."""
+    if named is not None and named != dependencies.index_url:
+        raise Refusal(
+            "index_other",
+            found="another index in install.sh --index-url than in the profile",
+            wanted="dependencies.index_url of the profile",
+            remedy="Name the profile's, or correct the profile.",
+            exit_code=USAGE,
+        )
 
 
 def refuse_unknown_variables(environment: Mapping[str, str]) -> None:

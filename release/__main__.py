@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from installer.bootstrap.inputs import Trust
-from installer.domain.manifest import is_version
+from installer.domain.manifest import DependencyMode, is_version
 from installer.domain.refusal import VERIFICATION_FAILED, Refusal
 from release.build import BuildRequest, build
 from release.compare import compare
@@ -52,6 +52,13 @@ def cli() -> None:
     is_flag=True,
     help="Take the working tree; the manifest says dirty, production refuses it.",
 )
+@click.option(
+    "--dependency-mode",
+    type=click.Choice(["wheelhouse", "index"]),
+    default="wheelhouse",
+    show_default=True,
+    help="wheelhouse packs every wheel; index packs ours and pip's, the approved index has the others.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The result as one JSON object.")
 def build_command(
     *,
@@ -62,6 +69,7 @@ def build_command(
     repository: Path,
     cache: Path | None,
     allow_dirty: bool,
+    dependency_mode: DependencyMode,
     as_json: bool,
 ) -> None:
     """Build the archive, its signatures and its provenance.
@@ -80,7 +88,7 @@ def build_command(
         keys = _development_keys(dist)
     request = BuildRequest(
         repository=repository, version=version, dist=dist, cache=cache or default_cache(), keys=keys,
-        dirty=allow_dirty and changed > 0,
+        dirty=allow_dirty and changed > 0, dependency_mode=dependency_mode,
     )  # fmt: skip
     _result(dataclasses.asdict(build(request, _say)), as_json)
 

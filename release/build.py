@@ -15,8 +15,16 @@ from pathlib import Path
 from packaging.requirements import Requirement as Specifier
 from packaging.utils import canonicalize_name
 
+from installer.bootstrap.pip_tool import NAME as PIP
 from installer.bootstrap.signature import ARCHIVE_NAMESPACE, PROVENANCE_NAMESPACE
-from installer.domain.manifest import MANIFEST_NAME, Manifest, ManifestFile, encode, release_id
+from installer.domain.manifest import (
+    MANIFEST_NAME,
+    DependencyMode,
+    Manifest,
+    ManifestFile,
+    encode,
+    release_id,
+)
 from installer.domain.requirements import Requirement, format_requirements
 from release.archive_writer import Entry, pack, read_entry
 from release.closure import Target, prove
@@ -43,6 +51,7 @@ class BuildRequest:
     cache: Path
     keys: Keys
     dirty: bool = False
+    dependency_mode: DependencyMode = "wheelhouse"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +85,11 @@ def build(request: BuildRequest, progress: Callable[[str], None]) -> Built:
         entries = _source_entries(source, plan)
         wheelhouse = _wheelhouse(source, plan, request, Path(scratch, "wheel"), progress)
         entries |= {path: Entry(text.encode("ascii")) for path, text in wheelhouse.requirements.items()}
-        for wheel in wheelhouse.wheels.values():
-            entries[f"wheels/{wheel.path.name}"] = Entry(wheel.path.read_bytes())
         wheels = list(wheelhouse.wheels.values())
+        for wheel in _packed(wheels, request.dependency_mode):
+            entries[f"wheels/{wheel.path.name}"] = Entry(wheel.path.read_bytes())
         entries[SBOM] = Entry(sbom(wheels, wheelhouse.used_by, source, request.version))
-        manifest = _manifest(entries, wheels, source, plan, request.version)
+        manifest = _manifest(entries, wheels, source, plan, request)
         manifest_bytes = encode(manifest)
         entries[MANIFEST_NAME] = Entry(manifest_bytes)
         progress(f"packing {len(entries)} files")
@@ -130,6 +139,11 @@ def _wheelhouse(
     return _Wheelhouse(wheels, requirements, used_by)
 
 
+def _packed(wheels: Sequence[Wheel], mode: DependencyMode) -> list[Wheel]:
+    """The wheels the archive holds: all, or what no index has (ours) and what asks it (pip)."""
+    return [wheel for wheel in wheels if mode == "wheelhouse" or wheel.name in {PROJECT, PIP}]
+
+
 def prove_need(need: Need, members: Sequence[Wheel], plan: ReleasePlan) -> None:
     """The closure proof of one environment. Raises ReleaseError ``closure_incomplete``."""
     roots: dict[str, set[str]] = {canonicalize_name(Specifier(text).name): set() for text in need.also}
@@ -150,14 +164,18 @@ def _add(wheels: dict[str, Wheel], wheel: Wheel) -> None:
 
 
 def _manifest(
-    entries: Mapping[str, Entry], wheels: Sequence[Wheel], source: Source, plan: ReleasePlan, version: str
+    entries: Mapping[str, Entry],
+    wheels: Sequence[Wheel],
+    source: Source,
+    plan: ReleasePlan,
+    request: BuildRequest,
 ) -> Manifest:
     major, minor = needed_glibc(wheels)
     return Manifest(
-        version=version,
+        version=request.version,
         revision=source.revision,
         built_at=source.built_at,
-        dependency_mode="wheelhouse",
+        dependency_mode=request.dependency_mode,
         architecture=plan.architecture,
         python=plan.python,
         glibc=f"{major}.{minor}",

@@ -2,8 +2,9 @@
 see.
 
 1. ``installer.bootstrap.archive``: signature, gzip, members, manifest, requirements.
-2. Each environment's closure, proved again from the wheels inside.
-3. The SBOM lists exactly the wheels.
+2. Each environment's closure, proved again from the wheels inside; in dependency mode index the build alone
+   had them all.
+3. The SBOM lists exactly the wheels, or what the requirements name.
 4. The provenance is signed in its own namespace; its subject is this archive, its revision and version the
    manifest's.
 """
@@ -19,6 +20,7 @@ from packaging.utils import canonicalize_name
 from installer.bootstrap.archive import WHEELS, VerifiedArchive, open_verified
 from installer.bootstrap.inputs import Trust, open_input
 from installer.bootstrap.signature import PROVENANCE_NAMESPACE, sealed_copy, verify_signatures
+from installer.domain.requirements import parse_requirements
 from installer.domain.strict_json import StrictJsonError, decode_object
 from release.build import SBOM
 from release.closure import Target, prove
@@ -70,6 +72,8 @@ def _check_closures(archive: VerifiedArchive, wheels: dict[str, Wheel]) -> None:
     needs = {"controller": manifest.controller_requirements}
     needs |= {name: component.requirements for name, component in manifest.components.items()}
     for name, requirements in needs.items():
+        if manifest.dependency_mode == "index":
+            continue  # proved at the build, where the wheels were; pip check proves it again on the host
         members = [wheels[path] for path in archive.wheels_of(requirements)]
         extra = "installer" if name == "controller" else name
         roots: dict[str, set[str]] = {PROJECT: {canonicalize_name(extra)}}
@@ -83,8 +87,22 @@ def _check_sbom(archive: VerifiedArchive, wheels: dict[str, Wheel]) -> None:
     for component in cast("list[dict[str, object]]", _object(archive.read(SBOM), SBOM).get("components", [])):
         hashes = cast("list[dict[str, str]]", component["hashes"])
         listed.add((component["name"], component["version"], hashes[0]["content"]))
-    if listed != {(wheel.name, wheel.version, wheel.sha256) for wheel in wheels.values()}:
-        raise _mismatch("the SBOM lists other wheels than the archive holds", "exactly the archive's wheels")
+    needed = {(wheel.name, wheel.version, wheel.sha256) for wheel in wheels.values()}
+    if archive.manifest.dependency_mode == "index":
+        needed |= _required(archive)
+    if listed != needed:
+        raise _mismatch("the SBOM lists other wheels than the release has", "exactly the release's wheels")
+
+
+def _required(archive: VerifiedArchive) -> set[tuple[str, str, str]]:
+    """Every wheel the requirements files name, by name, version and digest."""
+    manifest = archive.manifest
+    files = [manifest.controller_requirements, *(c.requirements for c in manifest.components.values())]
+    return {
+        (entry.name, entry.version, entry.sha256)
+        for path in files
+        for entry in parse_requirements(archive.read(path).decode("ascii"))
+    }
 
 
 def _check_provenance(archive: VerifiedArchive, allowed_signers: Path, trust: Trust) -> None:

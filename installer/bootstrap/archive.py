@@ -6,7 +6,8 @@
 3. it is exactly one complete gzip member with nothing after it;
 4. every member obeys ``installer.domain.members``, all of them judged before any is used;
 5. the manifest is schema 1 and names every other member, with digest, size and mode, and nothing else;
-6. every requirements file names exactly wheels of the archive, and every wheel is named by one.
+6. every requirements file names exactly wheels of the archive (in dependency mode index: others too, by
+   hash), and every wheel is named by one.
 
 Nothing is written to a file system before all six hold. Refusals have exit code 4.
 """
@@ -82,10 +83,9 @@ class VerifiedArchive:
         return os.pread(self._tar, content.size, content.offset)
 
     def wheels_of(self, requirements: str) -> tuple[str, ...]:
-        """The wheels that the requirements file ``requirements`` names, as paths."""
-        named = match_wheels(
-            parse_requirements(self.read(requirements).decode("ascii")), _wheels(self.manifest)
-        )
+        """The wheels of the archive that the requirements file ``requirements`` names, as paths."""
+        listed = parse_requirements(self.read(requirements).decode("ascii"))
+        named = match_wheels(listed, _wheels(self.manifest), partial=_partial(self.manifest))
         return tuple(sorted(WHEELS + file_name for file_name in named.values()))
 
     def extract(self, paths: Iterable[str], destination: Path, *, sync: bool = True) -> None:
@@ -282,7 +282,8 @@ def _check_requirements(tar: int, manifest: Manifest, contents: Mapping[str, _Co
         content = contents[path]
         try:
             text = os.pread(tar, content.size, content.offset).decode("ascii")
-            used.update(match_wheels(parse_requirements(text), wheels).values())
+            named = match_wheels(parse_requirements(text), wheels, partial=_partial(manifest))
+            used.update(named.values())
         except (RequirementsError, UnicodeDecodeError) as error:
             raise refusal(
                 "archive_requirements", found=f"{path}: {error}", wanted="one wheel a line"
@@ -294,6 +295,10 @@ def _check_requirements(tar: int, manifest: Manifest, contents: Mapping[str, _Co
             found=f"{WHEELS}{extra[0]} is in no requirements file",
             wanted="only named wheels",
         )
+
+
+def _partial(manifest: Manifest) -> bool:
+    return manifest.dependency_mode == "index"
 
 
 def _wheels(manifest: Manifest) -> dict[str, str]:

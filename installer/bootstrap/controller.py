@@ -14,6 +14,7 @@ from installer.bootstrap.environment import EnvironmentSpec, build_environment
 from installer.bootstrap.errors import refusal
 from installer.bootstrap.inputs import HOST_TRUST, Trust, open_folder
 from installer.bootstrap.seal import read_seal, remove_unsealed, seal_tree, verify_seal
+from installer.domain.index import Index
 
 ROOT: Final = Path("/opt/pharos-hpc")
 CONSOLE_SCRIPT: Final = "pharos-installer"
@@ -30,6 +31,7 @@ class ControllerPort:
     trust: Trust = HOST_TRUST
     checkpoint: Checkpoint = no_checkpoint
     progress: Callable[[str], None] = lambda _text: None
+    index: Index | None = None
 
 
 def controller_path(archive: VerifiedArchive, root: Path = ROOT) -> Path:
@@ -96,6 +98,8 @@ def _build(archive: VerifiedArchive, port: ControllerPort, lock_fd: int) -> Path
         console_script=CONSOLE_SCRIPT,
         lock_fd=lock_fd,
         keep_tools=True,
+        index=port.index,
+        trust=port.trust,
     )
     build_environment(spec, archive, checkpoint=port.checkpoint, progress=port.progress)
     seal_tree(

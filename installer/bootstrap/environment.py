@@ -1,10 +1,11 @@
-"""Builds one Python environment at its final path from wheels of a verified archive, with no network (I5).
+"""Builds one Python environment at its final path from the requirements of a verified archive (I5).
 
 1. The wheels the requirements file names are written to a scratch folder from the sealed archive; pip is
    unpacked from its own wheel, unless this process runs from the controller that keeps it.
 2. The environment is made without pip (it cannot be moved afterwards, so it is made where it stays).
-3. pip runs isolated: no configuration, no index, no cache, complete hashes, wheels only, no resolving. It is
-   the tool that builds and does not become part of what is built. In the same process ``pip check`` must be
+3. pip runs isolated: no configuration, no cache, complete hashes, wheels only, no resolving; no index, or the
+   one approved HTTPS index of a release that was built so, and nothing but it (``worker.py``). pip is the
+   tool that builds and does not become part of what is built. In the same process ``pip check`` must be
    content, but for the overrides the manifest records.
 4. Modules are compiled with checked hashes, so no time stamp decides whether bytecode is stale: while pip
    installs, or taken from the controller that has compiled the same module (``bytecode.py``).
@@ -26,24 +27,30 @@ from installer.bootstrap.archive import WHEELS, VerifiedArchive
 from installer.bootstrap.bytecode import adopt_bytecode, compile_command, modules_of
 from installer.bootstrap.checkpoint import Checkpoint, no_checkpoint
 from installer.bootstrap.children import Children, Command, Outcome
-from installer.bootstrap.errors import refusal
+from installer.bootstrap.errors import index_refusal, refusal
+from installer.bootstrap.handoff import AUTHORITY
+from installer.bootstrap.inputs import HOST_TRUST, Trust, read_input
 from installer.bootstrap.outcomes import accept, after_install, succeeded
 from installer.bootstrap.pip_tool import NAME as PIP
 from installer.bootstrap.pip_tool import (
     RELEASE_FILE,
     TOOLS,
+    PipRun,
     kept_tools,
     pip_command,
     same_interpreter,
     unpack_pip,
 )
+from installer.domain.index import Index
 from installer.domain.requirements import (
+    Requirement,
     RequirementsError,
     format_requirements,
     parse_requirements,
     parse_wheel_name,
 )
 
+_AUTHORITY_LIMIT: Final = 1024 * 1024
 _SMOKE: Final = (
     "import sys; from importlib.metadata import entry_points; "
     "found = entry_points(group='console_scripts', name=sys.argv[1]) or sys.exit('no such script'); "
@@ -57,6 +64,8 @@ class EnvironmentSpec:
 
     ``scratch`` is a folder to make, fill and remove, on the file system of ``path``. ``lock_fd`` is inherited
     by every child (row 43). ``keep_tools`` leaves the unpacked pip in ``tools/``, for who runs from here.
+    ``index`` is what a release of dependency mode ``index`` needs, and no other takes; ``trust`` says who may
+    own its authority.
     """
 
     path: Path
@@ -67,6 +76,8 @@ class EnvironmentSpec:
     lock_fd: int | None = None
     timeout_seconds: float = 900.0
     keep_tools: bool = False
+    index: Index | None = None
+    trust: Trust = HOST_TRUST
 
 
 def build_environment(
@@ -79,6 +90,8 @@ def build_environment(
     """Make the environment. Points: unpack, venv, pip, compile, check, smoke. Raises Refusal
     ``environment_*``, ``storage_failed``.
     """
+    if (archive.manifest.dependency_mode == "index") != (spec.index is not None):
+        raise index_refusal(archive.manifest.dependency_mode)
     if spec.path.is_symlink() or spec.path.exists():
         raise refusal("environment_exists", found=str(spec.path), wanted="no such folder yet")
     build = _Build(spec, archive, checkpoint)
@@ -156,8 +169,9 @@ class _Build:
         self.archive.extract(self.wheels, scratch, sync=False)
         self.stage.mkdir()
         listed = parse_requirements(self.archive.read(self.spec.requirements).decode("ascii"))
-        kept = format_requirements(entry for entry in listed if entry.name != PIP)
-        self.requirements.write_text(kept, encoding="ascii")
+        kept = [entry for entry in listed if entry.name != PIP]
+        text = format_requirements(kept) if self.spec.index is None else self._from_index(kept)
+        self.requirements.write_text(text, encoding="ascii")
         tools = None if self.spec.keep_tools else kept_tools(self.archive)
         if tools is None:
             unpack_pip(self.archive, self.tools)
@@ -174,7 +188,13 @@ class _Build:
         point("after-venv")
         point("before-pip")
         plan = self._plan_compiling()
-        pip = pip_command(self.python, self.tools, self._install(), keep=spec.keep_tools)
+        run = PipRun(
+            tools=self.tools,
+            words=self._install(),
+            keep=spec.keep_tools,
+            origin=spec.index.origin if spec.index else "",
+        )
+        pip = pip_command(self.python, spec.scratch / "pip.json", run)
         job = compile_command(self.python, spec.scratch / "stage.json", self.stage, plan.staged)
         installed, compiled = self.children.run(pip, job)
         checked = after_install(installed)
@@ -190,16 +210,40 @@ class _Build:
             self.tools.rename(spec.path / TOOLS)
         point("after-smoke")
 
+    def _from_index(self, wanted: Iterable[Requirement]) -> str:
+        """The requirements, those whose wheel the archive holds by that wheel's path: no index is asked."""
+        held = {parse_wheel_name(path.removeprefix(WHEELS)).name: path for path in self.wheels}
+        return "".join(
+            f"{self.spec.scratch / held[entry.name]} --hash=sha256:{entry.sha256}\n"
+            if entry.name in held
+            else format_requirements([entry])
+            for entry in wanted
+        )
+
     def _install(self) -> list[str | Path]:
-        words: list[str | Path] = [
-            "install",
-            "--quiet",
-            "--no-index",
-            "--find-links",
-            self.spec.scratch / WHEELS,
-        ]
-        words += ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--no-compile"]
-        return [*words, "--no-warn-script-location", "--requirement", self.requirements]
+        index = self.spec.index
+        words: list[str | Path] = ["install", "--quiet", "--require-hashes", "--no-deps"]
+        words += ["--only-binary", ":all:", "--no-compile", "--no-warn-script-location"]
+        words += ["--requirement", self.requirements]
+        if index is None:
+            return [*words, "--no-index", "--find-links", self.spec.scratch / WHEELS]
+        words += ["--index-url", index.url, "--keyring-provider", "disabled", "--retries", "2"]
+        # With an own authority, the system's store vouches for nobody.
+        if index.ca_file:
+            words += ["--cert", self._authority(index), "--use-deprecated", "legacy-certs"]
+        return words
+
+    def _authority(self, index: Index) -> Path:
+        """A copy of the index's authority: what was judged is what pip reads (rows 17, 18)."""
+        data = read_input(
+            Path(index.ca_file),
+            what=f"{AUTHORITY} of the index",
+            size_limit=_AUTHORITY_LIMIT,
+            trust=self.spec.trust,
+        )
+        copy = self.spec.scratch / "index-ca.pem"
+        copy.write_bytes(data)
+        return copy
 
     def _plan_compiling(self) -> _Compiling:
         controller: set[str] = set()

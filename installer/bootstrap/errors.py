@@ -40,6 +40,22 @@ _DAMAGED = (
 CODES: Final[Mapping[str, Code]] = MappingProxyType(
     {
         "usage": Code(USAGE, "an option of the bootstrap is wrong", "Run install.sh --help."),
+        "index_missing": Code(
+            USAGE,
+            "a release of dependency mode index, and no approved index is named",
+            "Name it: --index-url https://… [--index-ca FILE], as the profile's dependencies section does; or"
+            " use the release of mode wheelhouse, which needs none.",
+        ),
+        "index_unwanted": Code(
+            USAGE,
+            "an index is named, and the release holds its wheels",
+            "Leave the index out, here and in the profile; or use the release of mode index.",
+        ),
+        "index_invalid": Code(
+            USAGE,
+            "the index is no HTTPS URL without credentials",
+            "Name the simple API of the one approved index, such as https://packages.example/simple/.",
+        ),
         "input_missing": Code(USAGE, "an input is not there", "Name the right path."),
         "input_unreadable": Code(
             VERIFICATION_FAILED, "an input cannot be read", "Make it readable for the user who runs this."
@@ -173,6 +189,13 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
         ),
     }
 )
+
+
+def index_refusal(mode: str) -> Refusal:
+    """The error of a release of dependency mode ``mode`` whose index is missing or unwanted (I4, I5)."""
+    code = "index_missing" if mode == "index" else "index_unwanted"
+    found = "no approved index" if mode == "index" else "an index"
+    return refusal(code, found=found, wanted=f"what dependency mode {mode} needs")
 
 
 def refusal(code: str, *, found: str, wanted: str, remedy: str = "") -> Refusal:

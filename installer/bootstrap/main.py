@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NoReturn, TextIO
 
 from installer.bootstrap.archive import VerifiedArchive, open_verified
@@ -28,11 +29,12 @@ from installer.bootstrap.controller import (
     ensure_controller,
     find_controller,
 )
-from installer.bootstrap.errors import refusal
+from installer.bootstrap.errors import index_refusal, refusal
 from installer.bootstrap.folder import verify_folder
 from installer.bootstrap.host import Host, check_interpreter, check_machine, read_host
 from installer.bootstrap.inputs import Trust
 from installer.bootstrap.lock import LOCK, hold
+from installer.domain.index import Index, index_fault
 from installer.domain.refusal import DONE, Refusal
 from installer.domain.refusal import USAGE as WRONG_USAGE
 
@@ -40,6 +42,9 @@ PYTHON: Final = "3.13"
 DEFAULT_SIGNERS: Final = Path("/etc/pharos-hpc/allowed_signers")
 PHASES: Final = ("preflight", "install", "validate", "activate", "rollback", "recover", "status")
 _SHOWN: Final = 40
+_OWN: Final = MappingProxyType(
+    {"--archive": "FILE", "--allowed-signers": "FILE", "--index-url": "URL", "--index-ca": "FILE"}
+)
 _PASSED_ON: Final = ("TERM", "NO_COLOR", "PHAROS_LAB_CHECKPOINT")
 
 USAGE: Final = """\
@@ -60,6 +65,9 @@ without a network, and runs the phase there.
                            (default: <this folder>.tar.gz beside this folder)
   --allowed-signers FILE   who may sign releases, in ssh-keygen's format: from your hand-off, never from the
                            archive (default: /etc/pharos-hpc/allowed_signers)
+  --index-url URL          for a release without wheels (dependency mode index): the approved HTTPS index, as
+                           the profile's dependencies section names it; for the installer's own environment
+  --index-ca FILE          its certificate authority (default: the system's store)
 
 'install.sh PHASE --help' tells a phase's options. Exit codes: 0 done, 2 usage, 3 refused before any change,
 4 verification failed, 5 locked, 6 install failed, 7 and 8 activation failed, 9 unfinished journal,
@@ -74,6 +82,7 @@ class Request:
     archive: Path
     allowed_signers: Path
     rest: tuple[str, ...]
+    index: Index | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +159,7 @@ def prepare(
         for suffix in archive.unsupported_signatures:
             progress(f"not counted: {suffix}, a kind that this host's ssh-keygen cannot verify")
         controller = _controller(archive, request, environment, host, places)
-        child = scrubbed(environment, request.archive, archive.sha256)
+        child = scrubbed(environment, request.archive, archive.sha256, request.index)
     script = controller / "bin" / CONSOLE_SCRIPT
     return HandOver(script, (os.fspath(script), *request.rest), child)
 
@@ -167,8 +176,10 @@ def become(program: HandOver) -> NoReturn:
 
 
 def parse(folder: Path, arguments: Sequence[str]) -> Request:
-    """Take the bootstrap's options out of ``arguments``, up to a ``--``. Raises Refusal ``usage``."""
-    own: dict[str, Path] = {}
+    """Take the bootstrap's options out of ``arguments``, up to a ``--``. Raises Refusal ``usage``,
+    ``index_invalid``.
+    """
+    own: dict[str, str] = {}
     rest: list[str] = []
     waiting = list(arguments)
     while waiting:
@@ -177,19 +188,34 @@ def parse(folder: Path, arguments: Sequence[str]) -> Request:
         if argument == "--":
             rest += [argument, *waiting]
             break
-        if name not in {"--archive", "--allowed-signers"}:
+        if name not in _OWN:
             rest.append(argument)
             continue
         if not equals and waiting:
             value = waiting.pop(0)
         if not value:
-            raise refusal("usage", found=f"{name} without a value", wanted=f"{name} FILE")
+            raise refusal("usage", found=f"{name} without a value", wanted=f"{name} {_OWN[name]}")
         if name in own:
             raise refusal("usage", found=f"{name} twice", wanted="one")
-        own[name] = Path(value).absolute()
+        own[name] = value if name == "--index-url" else os.fspath(Path(value).absolute())
     refuse_unknown_phase(rest)
-    archive = own.get("--archive", folder.parent / f"{folder.name}.tar.gz")
-    return Request(archive, own.get("--allowed-signers", DEFAULT_SIGNERS), tuple(rest))
+    return Request(
+        archive=Path(own.get("--archive", folder.parent / f"{folder.name}.tar.gz")),
+        allowed_signers=Path(own.get("--allowed-signers", DEFAULT_SIGNERS)),
+        rest=tuple(rest),
+        index=_index(own.get("--index-url"), own.get("--index-ca", "")),
+    )
+
+
+def _index(url: str | None, authority: str) -> Index | None:
+    if url is None:
+        if authority:
+            raise refusal("usage", found="--index-ca without --index-url", wanted="both, or neither")
+        return None
+    fault = index_fault(url)
+    if fault is not None:
+        raise refusal("index_invalid", found=f"--index-url: {fault}", wanted="an HTTPS URL, no credential")
+    return Index(url=url, ca_file=authority)
 
 
 def refuse_unknown_phase(rest: Sequence[str]) -> None:
@@ -206,10 +232,16 @@ def refuse_unknown_phase(rest: Sequence[str]) -> None:
     )
 
 
-def scrubbed(environment: Mapping[str, str], archive: Path, digest: str) -> dict[str, str]:
-    """All that the installer learns from the caller's environment (row 21)."""
+def scrubbed(
+    environment: Mapping[str, str], archive: Path, digest: str, index: Index | None = None
+) -> dict[str, str]:
+    """All that the installer learns from the caller's environment (row 21), and the index named here, which
+    it compares with the profile's (I4).
+    """
     child = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     child |= {name: environment[name] for name in _PASSED_ON if name in environment}
+    if index is not None:
+        child["PHAROS_INDEX_URL"] = index.url
     return child | {"PHAROS_ARCHIVE": os.fspath(archive), "PHAROS_ARCHIVE_SHA256": digest}
 
 
@@ -244,7 +276,10 @@ def _controller(
         trust=places.trust,
         checkpoint=lab_checkpoint(environment.get("PHAROS_LAB_CHECKPOINT"), "controller"),
         progress=progress,
+        index=request.index,
     )
+    if request.index is not None and archive.manifest.dependency_mode != "index":
+        raise index_refusal(archive.manifest.dependency_mode)
     with hold(places.lock, verb=request.rest[0] if request.rest else "none") as lock:
         return ensure_controller(archive, port, lock)
 

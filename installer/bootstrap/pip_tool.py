@@ -7,9 +7,11 @@ Unpacked without its metadata, pip is not among the distributions that ``pip che
 """
 
 import io
+import json
 import sys
 import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +26,30 @@ NAME: Final = "pip"
 INSTALLED: Final = "pharos: installed"
 
 
-def pip_command(python: Path, tools: Path, words: Sequence[str | Path], *, keep: bool = False) -> Command:
-    """pip out of the folder ``tools``, working on the environment of ``python``, and ``pip check`` after it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipRun:
+    """One run of pip out of ``tools``: ``keep`` leaves bytecode there, ``origin`` is all it may ask."""
 
-    The line ``INSTALLED`` on stdout stands between the two. ``keep`` leaves bytecode in ``tools``.
+    tools: Path
+    words: Sequence[str | Path]
+    keep: bool = False
+    origin: str = ""
+
+
+def pip_command(python: Path, job: Path, run: PipRun) -> Command:
+    """pip, working on the environment of ``python``, and ``pip check`` after it; writes ``job``.
+
+    The line ``INSTALLED`` on stdout stands between the two.
     """
-    kept = ["keep"] if keep else []
-    return [python, "-I", "-B", WORKER, "pip", *kept, tools, INSTALLED, *words]
+    content = {
+        "tools": str(run.tools),
+        "words": [str(word) for word in run.words],
+        "mark": INSTALLED,
+        "keep": run.keep,
+        "origin": run.origin,
+    }
+    job.write_text(json.dumps(content), encoding="ascii")
+    return [python, "-I", "-B", WORKER, "pip", job]
 
 
 def same_interpreter(interpreter: Path) -> bool:

@@ -4,9 +4,10 @@ nothing of the installer.
 ``worker.py compile JOB``: compile modules, each from its wheel, into a stage. JOB is a JSON file
 ``{"stage": folder, "wheels": {wheel or folder: [module, …]}}``. Exit 1 names every module that cannot be.
 
-``worker.py pip TOOLS MARK WORD…``: run pip out of the folder TOOLS with the words, say MARK on stdout, then
-run ``pip check``. One process for both: most of pip's time is its own start. ``keep`` before TOOLS leaves the
-bytecode of the modules pip imported beside them.
+``worker.py pip JOB``: run pip out of a folder, say a mark on stdout, then run ``pip check``. JOB is a JSON
+file ``{"tools": folder, "words": [word, …], "mark": text, "keep": bool, "origin": text}``. One process for
+both: most of pip's time is its own start. With ``keep`` the modules pip imported leave their bytecode beside
+them. With an ``origin`` (``https://host:port``) no other is ever asked, whatever a redirect or a page says.
 
 Bytecode has checked hashes (PEP 552), so no time stamp decides whether it is stale, and is a function of the
 module's bytes and name alone: names are relative (an import puts the real path in), and marshal's version 2
@@ -23,13 +24,15 @@ from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from _typeshed.importlib import PathEntryFinderProtocol
 
 _CHECKED: Final = b"\x03\0\0\0"
 _MARSHAL: Final = 2
+_PORTS: Final = {"https": 443, "http": 80}
 PIP_OPTIONS: Final = ("--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir")
 
 
@@ -64,19 +67,42 @@ def _reader(origin: Path) -> Callable[[str], bytes]:
     return zipfile.ZipFile(origin).read
 
 
-def run_pip(tools: Path, mark: str, words: Sequence[str], *, keep: bool) -> int:
-    """``pip`` with ``words``, and ``pip check`` when that succeeded; the exit code."""
+def pip_job(job: Path) -> int:
+    """``pip`` as the job says, and ``pip check`` when that succeeded; the exit code."""
+    wanted = json.loads(job.read_bytes())
+    tools = Path(wanted["tools"])
     sys.path.insert(0, str(tools))
-    if keep:
+    if wanted["keep"]:
         sys.path_hooks.insert(0, _keeping(tools))
     importlib.import_module("pip._internal.commands.check")  # pip wants it loaded before it installs
     main: Callable[[list[str]], int] = importlib.import_module("pip._internal.cli.main").main
-    status = main([*PIP_OPTIONS, *words])
+    if wanted["origin"]:
+        _ask_only(wanted["origin"])
+    status = main([*PIP_OPTIONS, *wanted["words"]])
     if status == 0:
-        sys.stdout.write(f"{mark}\n")
+        sys.stdout.write(f"{wanted['mark']}\n")
         sys.stdout.flush()
         status = main([*PIP_OPTIONS, "check"])
     return status
+
+
+class OtherOriginError(Exception):
+    """A request that is not for the approved index; pip handles none of this kind."""
+
+
+def _ask_only(origin: str) -> None:
+    """Every request of pip, and of each redirect it would follow, goes through this one method."""
+    session = importlib.import_module("pip._vendor.requests.sessions").Session
+    send = session.send
+
+    def guarded(self: object, request: Any, **options: Any) -> object:
+        parts = urlsplit(request.url)
+        asked = f"{parts.scheme}://{parts.hostname}:{parts.port or _PORTS.get(parts.scheme, 0)}"
+        if asked != origin:
+            raise OtherOriginError(f"the index leads to {asked}, which is not the approved {origin}")
+        return send(self, request, **options)
+
+    session.send = guarded
 
 
 def _keeping(tools: Path) -> "Callable[[str], PathEntryFinderProtocol]":
@@ -102,13 +128,9 @@ def _keeping(tools: Path) -> "Callable[[str], PathEntryFinderProtocol]":
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit code of the verb and its words."""
-    verb, *words = arguments
-    if verb == "compile":
-        return compile_job(Path(words[0]))
-    keep = words[0] == "keep"
-    tools, mark, *pip_words = words[1:] if keep else words
-    return run_pip(Path(tools), mark, pip_words, keep=keep)
+    """The exit code of the verb and its job."""
+    verb, job = arguments
+    return compile_job(Path(job)) if verb == "compile" else pip_job(Path(job))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from installer.domain.checks import Waiver, refuse_bad_waiver
+from installer.domain.index import Index, index_fault
 from installer.domain.profile_reporter import (
     REPORTER,
     SECTIONS,
@@ -81,6 +82,20 @@ class Sssd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dependencies:
+    """Where a release's wheels come from (I5): from its archive, or from the one approved index."""
+
+    mode: Literal["wheelhouse", "index"] = "wheelhouse"
+    index_url: str = ""
+    ca_file: str = ""
+
+    @property
+    def index(self) -> Index | None:
+        """The approved index; None in mode wheelhouse."""
+        return Index(url=self.index_url, ca_file=self.ca_file) if self.mode == "index" else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """A whole profile."""
 
@@ -95,6 +110,7 @@ class Profile:
     ldap: Ldap
     sssd: Sssd
     components: tuple[str, ...]
+    dependencies: Dependencies = field(default_factory=Dependencies)
     intake: Intake | None = None
     waldur: Waldur | None = None
     slurm: Slurm | None = None
@@ -133,6 +149,8 @@ class Profile:
         identities.
         """
         common = {"site": self.site, "python": self.python}
+        if self.dependencies.index is not None:
+            common["dependencies.index_url"] = self.dependencies.index_url
         if component == REPORTER:
             return {**common, **self.reporter.recorded_inputs}
         access = self.ldap.ssh_access
@@ -160,6 +178,7 @@ def parse_profile(document: Mapping[str, object]) -> Profile:
             "its shape", "what profile.schema.json says", "Compare it with profiles/README.md."
         ) from error
     check_origin("site_api.url", profile.site_api.url)
+    _check_dependencies(profile.dependencies)
     _check_paths(profile)
     _check_names(profile)
     _check_directory(profile.ldap.ssh_access)
@@ -173,6 +192,19 @@ def parse_profile(document: Mapping[str, object]) -> Profile:
         refuse_bad_waiver(waiver.check)
     profile.waivers_by_check()
     return profile
+
+
+def _check_dependencies(dependencies: Dependencies) -> None:
+    """An index exactly in mode index: HTTPS, no credential; its authority is a file of the host (I5)."""
+    if dependencies.index is None:
+        if dependencies.index_url or dependencies.ca_file:
+            refuse("dependencies.index_url", "no index in mode wheelhouse", "Remove it, or set mode: index.")
+        return
+    fault = index_fault(dependencies.index_url)
+    if fault is not None:
+        wanted = f"the approved index as https://HOST[:PORT]/PATH without credentials; it is {fault}"
+        refuse("dependencies.index_url", wanted, "Write the simple API's URL, such as https://…/simple/.")
+    check_path("dependencies.ca_file", dependencies.ca_file, optional=True)
 
 
 def _check_sections(profile: Profile) -> None:

@@ -90,8 +90,11 @@ def format_requirements(requirements: Iterable[Requirement]) -> str:
     return "".join(lines)
 
 
-def match_wheels(requirements: Iterable[Requirement], wheels: Mapping[str, str]) -> dict[str, str]:
-    """Requirement name to wheel file name. ``wheels`` is file name to SHA-256.
+def match_wheels(
+    requirements: Iterable[Requirement], wheels: Mapping[str, str], *, partial: bool = False
+) -> dict[str, str]:
+    """Requirement name to wheel file name. ``wheels`` is file name to SHA-256. With ``partial`` a requirement
+    may have none at all, for it comes from an index.
 
     Raises RequirementsError when a requirement has no wheel, only one with another hash (B10), or a
     misnamed one (H13).
@@ -108,6 +111,8 @@ def match_wheels(requirements: Iterable[Requirement], wheels: Mapping[str, str])
         file_name = by_hash.get(requirement.sha256, "")
         if not file_name:
             other = by_release.get((requirement.name, requirement.version))
+            if other is None and partial:
+                continue
             raise RequirementsError(
                 f"{other} has another hash than {wanted}" if other else f"no wheel for {wanted}"
             )

@@ -31,7 +31,7 @@ def host_findings(host: Host, profile: Profile, manifest: Manifest) -> list[Find
         *_machine(host, profile, manifest),
         _systemd(host),
         _clock(host, manifest),
-        _release(profile, manifest),
+        release_finding(profile, manifest),
         *_room(host),
     ]
 
@@ -151,7 +151,8 @@ def _clock(host: Host, manifest: Manifest) -> Finding:
     return failed("host.clock", format_time(now), wanted, "Set the clock (timedatectl), then run again.")
 
 
-def _release(profile: Profile, manifest: Manifest) -> Finding:
+def release_finding(profile: Profile, manifest: Manifest) -> Finding:
+    """Whether the profile accepts the release: components, a reviewed revision, the dependency mode (I4)."""
     wanted = f"a release with {', '.join(profile.components)}, made from a reviewed revision"
     missing = [name for name in profile.components if name not in manifest.components]
     if missing:
@@ -161,6 +162,11 @@ def _release(profile: Profile, manifest: Manifest) -> Finding:
     if manifest.dirty and not profile.laboratory:
         remedy = "Use a released archive; this one was made from an unreviewed tree."
         return failed("release.profile", f"version {manifest.version} of a dirty tree", wanted, remedy)
+    mode = profile.dependencies.mode
+    if manifest.dependency_mode != mode:
+        found, wanted = f"a release of dependency mode {manifest.dependency_mode}", f"one of mode {mode}"
+        remedy = "Use the other archive of this version, or correct the profile's dependencies section."
+        return failed("release.profile", found, wanted, remedy)
     return passed("release.profile", f"version {manifest.version}, revision {manifest.revision[:12]}", wanted)
 
 

@@ -2,12 +2,14 @@
 nothing (I1, I11).
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from installer.bootstrap.archive import VerifiedArchive
 from installer.bootstrap.lock import hold
 from installer.domain.activation import linked_release
 from installer.domain.files import FileText
+from installer.domain.index import Index
 from installer.domain.install_plan import (
     BuildRelease,
     InstallFacts,
@@ -24,7 +26,7 @@ from installer.host.links import component_link
 from installer.host.site_inputs import Site
 from installer.phases.checks_host import host_findings, identity_findings
 from installer.phases.outcome import Outcome, announce, settle
-from installer.steps.release_tree import perform_install
+from installer.steps.release_tree import Builder, perform_install
 
 _HOST_FILES = (
     ("units/sysusers.d/pharos-hpc.conf", "/usr/lib/sysusers.d/pharos-hpc.conf"),
@@ -53,14 +55,25 @@ def install(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:
             return Outcome(text=text, fields={"release": archive.release_id})
         if any(isinstance(action, BuildRelease) for action in actions):
             settle(host, site.profile, "install", host_findings(host, site.profile, archive.manifest))
-        interpreter = host.paths.at(site.profile.python)
+        builder = Builder(
+            interpreter=host.paths.at(site.profile.python),
+            lock_fd=lock_fd,
+            index=_index(host, site),
+        )
         for action in actions:
             host.report.say("step", describe_install(action), direction="do")
-            perform_install(host, action, archive, interpreter=interpreter, lock_fd=lock_fd)
+            perform_install(host, action, archive, builder=builder)
         users = {name: component.user for name, component in archive.manifest.components.items()}
         settle(host, site.profile, "install", identity_findings(host, site.profile, users, must_exist=True))
     text = f"release {archive.release_id} is installed; nothing was started. Next: validate"
     return Outcome(text=text, changed=True, fields={"release": archive.release_id})
+
+
+def _index(host: Host, site: Site) -> Index | None:
+    index = site.profile.dependencies.index
+    if index is None or not index.ca_file:
+        return index
+    return replace(index, ca_file=str(host.paths.at(index.ca_file)))
 
 
 def _observe(host: Host, archive: VerifiedArchive) -> InstallFacts:

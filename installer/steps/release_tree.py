@@ -3,11 +3,13 @@
 import contextlib
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from installer.bootstrap.archive import VerifiedArchive
 from installer.bootstrap.environment import EnvironmentSpec, build_environment
 from installer.bootstrap.seal import SEAL, remove_unsealed, seal_tree
+from installer.domain.index import Index
 from installer.domain.install_plan import (
     ApplyHostFile,
     BuildRelease,
@@ -21,19 +23,27 @@ from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.files import make_folder, remove_file, sync_folder, write_file
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Builder:
+    """The interpreter and the index of the profile, and the lock that children inherit."""
+
+    interpreter: Path
+    lock_fd: int
+    index: Index | None = None
+
+
 _PARTS = ("units/", "requirements/", "profiles/")
 
 
-def perform_install(
-    host: Host, action: InstallAction, archive: VerifiedArchive, *, interpreter: Path, lock_fd: int
-) -> None:
+def perform_install(host: Host, action: InstallAction, archive: VerifiedArchive, *, builder: Builder) -> None:
     """Do one step. Raises Refusal (exit 6, or 4 for what does not verify), the unfinished folder removed."""
     try:
         match action:
             case RemoveRelease():
                 _remove(host, action.release)
             case BuildRelease():
-                _build(host, action, archive, interpreter=interpreter, lock_fd=lock_fd)
+                _build(host, action, archive, builder)
             case PlaceHostFile():
                 place = host.paths.at(action.path)
                 make_folder(place.parent, 0o755)
@@ -50,9 +60,7 @@ def perform_install(
         ) from error
 
 
-def _build(
-    host: Host, action: BuildRelease, archive: VerifiedArchive, *, interpreter: Path, lock_fd: int
-) -> None:
+def _build(host: Host, action: BuildRelease, archive: VerifiedArchive, builder: Builder) -> None:
     checkpoint = host.checkpoints("install")
     root = host.paths.release(action.release)
     checkpoint("before-mkdir")
@@ -69,11 +77,13 @@ def _build(
             make_folder(venv.parent, 0o755)
             spec = EnvironmentSpec(
                 path=venv,
-                interpreter=interpreter,
+                interpreter=builder.interpreter,
                 requirements=archive.manifest.components[component].requirements,
                 scratch=root.parent / f".{action.release}.wheels",
                 console_script=archive.manifest.components[component].console_script,
-                lock_fd=lock_fd,
+                lock_fd=builder.lock_fd,
+                index=builder.index,
+                trust=host.paths.trust,
             )
             build_environment(
                 spec, archive, checkpoint=checkpoint, progress=lambda text: host.report.say("step", text)

@@ -18,6 +18,7 @@ from installer.bootstrap.errors import CODES, refusal
 from installer.bootstrap.host import Host, check_interpreter, check_machine, read_host
 from installer.bootstrap.inputs import read_input
 from installer.bootstrap.main import DEFAULT_SIGNERS, Places, parse, prepare, scrubbed
+from installer.domain.manifest import encode
 from installer.domain.refusal import Refusal
 from tests.installer.archives import TRUST, Workshop, real_release
 from tests.installer.test_bootstrap_environment import BASE
@@ -48,7 +49,14 @@ def test_own_options_are_taken_wherever_they_stand_and_the_rest_is_untouched() -
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--archive"], ["--archive="], ["--archive", "a", "--archive", "b"], ["--allowed-signers", ""]],
+    [
+        ["--archive"],
+        ["--archive="],
+        ["--archive", "a", "--archive", "b"],
+        ["--allowed-signers", ""],
+        ["--index-url"],
+        ["--index-ca", "/ca.crt", "status"],
+    ],
 )
 def test_a_wrong_own_option_is_usage(arguments: list[str]) -> None:
     with pytest.raises(Refusal) as caught:
@@ -149,6 +157,40 @@ def test_from_an_archive_to_the_installer(workshop: Workshop, tmp_path: Path) ->
     )
     assert outcome.stdout == "controller\n"
     assert not list(folder.rglob("__pycache__"))
+
+
+def test_I5_the_index_is_an_own_option_and_told_to_the_installer() -> None:
+    words = ["install", "--index-url", "https://packages.example/simple/", "--index-ca=ca.crt"]
+    request = parse(FOLDER, words)
+    assert request.rest == ("install",) and request.index is not None
+    assert request.index.url == "https://packages.example/simple/"
+    assert request.index.ca_file == os.fspath(Path("ca.crt").absolute())
+    told = scrubbed({"PHAROS_INDEX_URL": "https://x/"}, Path("/a"), "0" * 64, request.index)
+    assert told["PHAROS_INDEX_URL"] == request.index.url
+    assert "PHAROS_INDEX_URL" not in scrubbed({"PHAROS_INDEX_URL": "https://x/"}, Path("/a"), "0" * 64)
+
+
+@pytest.mark.parametrize("url", ["http://mirror.invalid/", "https://me:hunter2@mirror.invalid/"])
+def test_I5_an_index_that_cannot_be_one_is_refused_unquoted(url: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        parse(FOLDER, ["install", "--index-url", url])
+    assert (caught.value.code, caught.value.exit_code) == ("index_invalid", 2)
+    assert "mirror.invalid" not in str(caught.value) and "hunter2" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the controller is built by root")
+@pytest.mark.usefixtures("host")
+@pytest.mark.parametrize(("mode", "code"), [("index", "index_missing"), ("wheelhouse", "index_unwanted")])
+def test_I4_a_release_gets_the_index_of_its_mode_and_no_other(
+    workshop: Workshop, tmp_path: Path, mode: str, code: str
+) -> None:
+    real_release(workshop)
+    workshop.write(workshop.items(encode(workshop.manifest(dependency_mode=mode))))
+    folder = workshop.extracted()
+    words = ["install", *(["--index-url", "https://x/"] if mode == "wheelhouse" else [])]
+    with pytest.raises(Refusal) as caught:
+        prepare(folder, arguments(workshop, *words), {}, now=LATER, places=places(tmp_path))
+    assert (caught.value.code, caught.value.exit_code) == (code, 2)
 
 
 def test_I1_the_phases_are_those_of_the_command_line() -> None:

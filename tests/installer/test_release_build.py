@@ -138,6 +138,35 @@ def test_the_version_reaches_the_wheel_and_no_lab_or_test_is_packed(built: Built
         )
 
 
+def test_I5_in_mode_index_the_archive_holds_our_wheel_and_pips_alone(
+    built: BuiltRelease, tmp_path: Path
+) -> None:
+    words: list[str | Path] = [
+        "--version",
+        "0.1.0",
+        "--dependency-mode",
+        "index",
+        "--dist",
+        tmp_path / "dist",
+    ]
+    outcome = release("build", *words, *signed(built.keys), "--json")
+    assert outcome.returncode == 0, outcome.stderr
+    archive = Path(json.loads(outcome.stdout)["archive"])
+    with tarfile.open(archive) as thin, tarfile.open(built.archive) as whole:
+        wheels = {Path(name).name.split("-")[0] for name in thin.getnames() if name.endswith(".whl")}
+        top = f"{built.archive.name.removesuffix('.tar.gz')}/"
+        for name in (name for name in whole.getnames() if "/requirements/" in name or "sbom" in name):
+            first, second = thin.extractfile(name), whole.extractfile(name)
+            assert first is not None and second is not None
+            assert first.read() == second.read(), f"{name} is the same set in both modes"
+        manifest = thin.extractfile(f"{top}manifest.json")
+        assert manifest is not None and json.load(manifest)["dependencyMode"] == "index"
+    assert wheels == {"pharos_hpc", "pip"}
+    verified = release("verify", archive, "--allowed-signers", built.signers, "--json")
+    assert verified.returncode == 0, verified.stderr
+    assert json.loads(verified.stdout)["release_id"] != built.result["release_id"]
+
+
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)[^)]*\)")
 NAMED = re.compile(r"`((?:docs/[\w./-]*|[A-Z]+\.md))`")
 
