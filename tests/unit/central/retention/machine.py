@@ -7,6 +7,7 @@ A subclass gives `open_store`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +25,9 @@ from central.retention.entrypoints.events import WORK_QUEUES
 from tests.simulators.mouth import Faults
 from tests.unit.central.retention.life import NAMES, SITES, Life, owners, pick
 from tests.unit.central.retention.memory import Crash, crashing
+from tests.unit.central.retention.model import ALIVE
 
-LIMITS = RecoveryLimits(put_at_once=2)
+LIMITS = RecoveryLimits(put_at_once=2, alive=timedelta(seconds=ALIVE))
 CHECKPOINTS = [
     ("begin", "before", 1),
     ("begin", "after", 1),
@@ -50,14 +52,14 @@ class RetentionMachine(Life):
         self.store.start()
         self.model.end()
 
-    @rule(seconds=st.sampled_from([1, 60, 89, 90, 299, 300, 3600, 24 * 3600]))
+    @rule(seconds=st.sampled_from([1, 60, 299, 300, ALIVE - 1, ALIVE, 24 * 3600]))
     def time_passes(self, seconds: int) -> None:
         self.clock.pass_by(seconds)
 
     @rule(seconds=st.sampled_from([3600, 12 * 3600, 25 * 3600]))
     def a_worker_goes_on_for(self, seconds: int) -> None:
-        for _ in range(0, seconds, 80) if self.model.complete else ():
-            self.clock.pass_by(80)
+        for _ in range(0, seconds, ALIVE - 100) if self.model.complete else ():
+            self.clock.pass_by(ALIVE - 100)
             self.beat()
 
     @rule()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-ALIVE, HOLD, STALE = 90, 300, 25 * 3600
+ALIVE, HOLD, STALE = 3600, 300, 25 * 3600
 Item = dict[str, Any]
 ACCOUNT = ("projectId", "partyId", "site", "bindingId", "generation", "managementGeneration")
 
