@@ -67,8 +67,10 @@ def ensure_authority(folder: Path, now: datetime) -> Path:
     return certificate
 
 
-def issue_leaf(folder: Path, dns_name: str, address: str, now: datetime) -> tuple[Path, Path]:
-    """Makes the Site API's certificate for its DNS name and address; the certificate's path and the key's."""
+def issue_leaf(
+    folder: Path, dns_name: str, address: str, now: datetime, *, stem: str = "site-api"
+) -> tuple[Path, Path]:
+    """Makes a process's certificate for its DNS name and address; the certificate's path and the key's."""
     authority = x509.load_pem_x509_certificate((folder / "ca.crt").read_bytes())
     authority_key = load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
     if not isinstance(authority_key, ec.EllipticCurvePrivateKey):
@@ -97,7 +99,7 @@ def issue_leaf(folder: Path, dns_name: str, address: str, now: datetime) -> tupl
         )
         .sign(authority_key, hashes.SHA256())
     )
-    certificate, key_file = folder / "site-api.crt", folder / "site-api.key"
+    certificate, key_file = folder / f"{stem}.crt", folder / f"{stem}.key"
     _write(key_file, _private_pem(key), 0o600)
     chain = built.public_bytes(Encoding.PEM) + authority.public_bytes(Encoding.PEM)
     _write(certificate, chain, 0o644)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
+
+from central.dev.beto_commands import member, project
+from central.dev.told import told
 
 _STATE = click.Path(path_type=Path, file_okay=False)
 _NEW_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -18,10 +19,22 @@ _NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--site-listen", metavar="ADDRESS:PORT", help="Where the Site API listens; needs --tls-name then."
 )
-@click.option("--tls-name", help="The Site API's DNS name: served over TLS by a CA made in the state folder.")
+@click.option(
+    "--intake-listen", metavar="ADDRESS:PORT", help="Where the Site intake listens; needs --tls-name then."
+)
+@click.option(
+    "--tls-name", help="The DNS name of both for Sites: served over TLS by a CA made in the state folder."
+)
 @click.option("--site", "sites", multiple=True, help="A Site's environment name [slurm]; may be repeated.")
 @click.option(
     "--pollers", type=click.IntRange(1, 64), default=4, show_default=True, help="Long polls a Site."
+)
+@click.option(
+    "--accounts",
+    type=click.Choice(["file", "reported"]),
+    default="file",
+    show_default=True,
+    help="Whose account a key goes to: DIR/accounts.json, or what Beto and the Sites' reports say (P30).",
 )
 @click.pass_context
 def dev(
@@ -29,39 +42,43 @@ def dev(
     *,
     state: Path | None,
     site_listen: str | None,
+    intake_listen: str | None,
     tls_name: str | None,
     sites: tuple[str, ...],
     pollers: int,
+    accounts: str,
 ) -> None:
-    """Run central with its stand-ins until stopped: PostgreSQL, an OIDC issuer, both APIs.
+    """Run central with its stand-ins until stopped: PostgreSQL, an OIDC issuer, Beto, and every process.
 
     Needs a source checkout with the extra `dev`, and no root. DIR/dev.json says where everything is;
     DIR/accounts.json, which you edit, says whose account a member's key goes to.
     """
     if context.invoked_subcommand is not None:
         return
-    with _told():
+    with told():
         from central.dev.plan import DevPlan
         from central.dev.stack import run
 
         plan = DevPlan.of(
             state=_required(state),
             site_listen=site_listen,
+            intake_listen=intake_listen,
             tls_name=tls_name,
             sites=sites or ("slurm",),
             pollers=pollers,
+            reported=accounts == "reported",
         )
         sys.exit(run(plan))
 
 
 @dev.command("token")
 @click.option("--state", type=_STATE, required=True, help="The state folder of the running stack.")
-@click.option("--member", required=True, help="Whose token, such as alice.")
+@click.option("--member", required=True, help="Whose token: its subject, or a username Beto knows.")
 @click.option("--lifetime", type=click.IntRange(1, 86_400), default=3600, show_default=True, help="Seconds.")
 @click.option("--output", type=_NEW_FILE, help="A file for the token (0600); without it, stdout.")
 def dev_token(state: Path, member: str, lifetime: int, output: Path | None) -> None:
     """Have the development issuer mint a member's access token."""
-    with _told():
+    with told():
         from central.dev.helpers import mint_token, write_private
 
         token = mint_token(state, member, lifetime)
@@ -87,7 +104,7 @@ def dev_grant(
     state: Path, site: str, scopes: tuple[str, ...], expires: str | None, output: Path | None
 ) -> None:
     """Issue a Site grant in the running stack."""
-    with _told():
+    with told():
         from central.dev.helpers import operator_settings
         from central.processes.operator import issue_grant
 
@@ -104,14 +121,21 @@ def dev_grant(
 
 @dev.command("env")
 @click.option("--state", type=_STATE, required=True, help="The state folder of the running stack.")
-def dev_env(state: Path) -> None:
+@click.option(
+    "--role",
+    type=click.Choice(["operator", "migrator", "owner"]),
+    default="operator",
+    show_default=True,
+    help="`migrator` for `broker`, `owner` for `view`.",
+)
+def dev_env(state: Path, role: str) -> None:
     """Print the operator's settings as shell assignments: `eval "$(pharos-central dev env --state DIR)"`."""
-    with _told():
+    with told():
         import shlex
 
         from central.dev.helpers import operator_environment
 
-        for name, value in operator_environment(state).items():
+        for name, value in operator_environment(state, role).items():
             click.echo(f"export {name}={shlex.quote(value)}")
 
 
@@ -121,24 +145,5 @@ def _required(state: Path | None) -> Path:
     return state
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """Turns what a command refuses into its line on stderr and its exit code."""
-    from central.dev.plan import DevRefused
-    from central.kernel.embedded_postgres import EmbeddedPostgresFailed
-    from central.kernel.errors import Unavailable
-    from central.kernel.migrations import MigrationRefused
-    from central.processes.refusals import OperatorRefused, refusal_of
-
-    try:
-        yield
-    except DevRefused as error:
-        click.echo(f"refused (dev): {error}", err=True)
-        sys.exit(3)
-    except Unavailable as error:
-        click.echo(f"unavailable ({error.code}): {error.detail}", err=True)
-        sys.exit(4)
-    except (MigrationRefused, EmbeddedPostgresFailed, *OperatorRefused) as error:
-        code, text = refusal_of(error)
-        click.echo(f"refused ({code}): {text}", err=True)
-        sys.exit(3)
+dev.add_command(project)
+dev.add_command(member)

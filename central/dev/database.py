@@ -4,11 +4,15 @@ import secrets
 
 import psycopg
 
-from central.dev.plan import DATABASE, ROLES, DevPlan
+from central.dev.plan import DATABASE, OWNERS, ROLES, DevPlan
 from central.dev.state import write_private
 from central.kernel.embedded_postgres import SUPERUSER, EmbeddedUrls
 from central.kernel.migrations import migrate, set_role_password
+from central.processes import retention
+from central.processes.broker_link import administration
+from central.processes.provisioning_worker import ADMINISTRATION
 from central.processes.schema import CONTEXTS
+from central.retention.domain.ids import Owner
 
 
 def prepare_database(plan: DevPlan, urls: EmbeddedUrls) -> None:
@@ -19,6 +23,9 @@ def prepare_database(plan: DevPlan, urls: EmbeddedUrls) -> None:
             connection.execute(psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(DATABASE)))
     admin = urls.url(SUPERUSER, urls.password, DATABASE)
     migrate(admin, CONTEXTS)
+    with administration(admin) as broker:
+        broker.apply(ADMINISTRATION + retention.administration(tuple(map(Owner, OWNERS))))
+    write_private(plan.url_file("beto"), admin + "\n")
     for process, role in ROLES.items():
         password = secrets.token_urlsafe(24)
         set_role_password(admin, role, password)

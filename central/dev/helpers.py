@@ -10,6 +10,7 @@ import urllib3
 
 from central.dev.plan import DevRefused
 from central.dev.state import read_dev_json, write_private
+from central.dev.steer import party_of
 from central.settings import Settings, load_settings
 
 __all__ = ["mint_token", "operator_environment", "operator_settings", "write_private"]
@@ -19,8 +20,14 @@ _SECONDS: Final = 10.0
 
 
 def mint_token(state: Path, member: str, lifetime: int) -> str:
-    """A member's access token for `lifetime` seconds, from the development issuer. Raises `DevRefused`."""
-    issuer = read_dev_json(state)["oidc"]["issuer"]
+    """A member's access token for `lifetime` seconds, from the development issuer. Raises `DevRefused`.
+
+    Its subject is `member`; where accounts are the reported ones, the Party known by that username, if any.
+    """
+    running = read_dev_json(state)
+    issuer = running["oidc"]["issuer"]
+    if running["accounts"] is None:
+        member = party_of(state, member) or member
     form = urlencode({"grant_type": _GRANT_TYPE, "member": member, "lifetime": lifetime})
     with urllib3.PoolManager(timeout=_SECONDS, retries=False) as pool:
         try:
@@ -41,12 +48,19 @@ def mint_token(state: Path, member: str, lifetime: int) -> str:
     return str(document["access_token"])
 
 
-def operator_environment(state: Path) -> dict[str, str]:
-    """The operator's settings in the running stack."""
+def operator_environment(state: Path, role: str = "operator") -> dict[str, str]:
+    """The settings of the operator's commands in the running stack: as `operator`, as `migrator` (the
+    broker's administration), or as `owner` (the view).
+    """
     running = read_dev_json(state)
+    name, kept = {
+        "operator": ("PHAROS_DATABASE_URL_FILE", "operatorDatabaseUrlFile"),
+        "migrator": ("PHAROS_DATABASE_URL_FILE", "brokerDatabaseUrlFile"),
+        "owner": ("RESOURCE_PROVISIONING_DATABASE_URL_FILE", "ownerDatabaseUrlFile"),
+    }[role]
     return {
         "PHAROS_ENVIRONMENT": "development",
-        "PHAROS_DATABASE_URL_FILE": str(running["operatorDatabaseUrlFile"]),
+        name: str(running[kept]),
         "PHAROS_SITES": ",".join(running["sites"]),
     }
 

@@ -16,8 +16,15 @@ ROLES: Final = {
     "site_api": "pharos_site_api",
     "member_api": "pharos_member_api",
     "operator": "pharos_operator",
+    "owner": "pharos_resource_provisioning",
+    "views": "pharos_resource_provisioning_views",
+    "queries": "pharos_resource_provisioning_queries",
+    "reader": "pharos_resource_provisioning_reader",
 }
-"""A process, as its settings name it, and its database role."""
+"""What a process connects as, by the name of the file that holds its URL."""
+OWNERS: Final = ("execution", "pipeline")
+WALDUR_INSTANCE: Final = "https://waldur.example.org/"
+"""As Beto's stand-in names it in its events."""
 
 
 class DevRefused(Exception):
@@ -25,15 +32,38 @@ class DevRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Listening:
+    """Where an origin listens. `port` 0: the last start's port, or a free one."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, option: str, text: str | None, tls_name: str | None) -> "Listening":
+        """What was typed. Raises `DevRefused`."""
+        if text is None:
+            return cls("127.0.0.1", 0)
+        match = _LISTEN.fullmatch(text)
+        if match is None or int(match[2]) > 65_535:
+            raise DevRefused(f"{option} {text}: wanted ADDRESS:PORT, such as 10.0.3.1:8443")
+        if tls_name is None and match[1] not in ("127.0.0.1", "localhost", "[::1]"):
+            raise DevRefused(f"{option} beyond loopback carries secrets over a network: add --tls-name")
+        return cls(match[1], int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
 class DevPlan:
-    """The stack. `site_port` 0: the last start's port, or a free one; `tls_name` None: plain loopback."""
+    """The stack. `tls_name` None: plain loopback. `reported`: whose account a key goes to comes from Sites'
+    reports and Beto (P30), not from the stand-in's file.
+    """
 
     state: Path
-    site_host: str
-    site_port: int
+    site_api: Listening
+    intake: Listening
     tls_name: str | None
     sites: tuple[str, ...]
     pollers: int
+    reported: bool
 
     @classmethod
     def of(
@@ -41,27 +71,22 @@ class DevPlan:
         *,
         state: Path,
         site_listen: str | None,
+        intake_listen: str | None,
         tls_name: str | None,
         sites: tuple[str, ...],
         pollers: int,
+        reported: bool,
     ) -> "DevPlan":
         """Checks what was typed. Raises `DevRefused`."""
-        host, port = "127.0.0.1", 0
-        if site_listen is not None:
-            match = _LISTEN.fullmatch(site_listen)
-            if match is None or int(match[2]) > 65_535:
-                raise DevRefused(f"--site-listen {site_listen}: wanted ADDRESS:PORT, such as 10.0.3.1:8443")
-            host, port = match[1], int(match[2])
-            if tls_name is None and host not in ("127.0.0.1", "localhost", "[::1]"):
-                raise DevRefused(
-                    "--site-listen beyond loopback carries grants over a network: add --tls-name"
-                )
+        site_api = Listening.of("--site-listen", site_listen, tls_name)
+        intake = Listening.of("--intake-listen", intake_listen, tls_name)
         if tls_name is not None and not _DNS.fullmatch(tls_name):
             raise DevRefused(f"--tls-name {tls_name!r} is no lower-case DNS name, such as central.lab.test")
         for site in sites:
             if not is_site_name(site):
                 raise DevRefused(f"--site {site!r} is no environment's name, such as slurm")
-        return cls(state.resolve(), host, port, tls_name, tuple(dict.fromkeys(sites)), pollers)
+        state, sites = state.resolve(), tuple(dict.fromkeys(sites))
+        return cls(state, site_api, intake, tls_name, sites, pollers, reported)
 
     @property
     def dev_json(self) -> Path:
@@ -88,6 +113,20 @@ class DevPlan:
         """Folder of each process's lines."""
         return self.state / "log"
 
-    def url_file(self, process: str) -> Path:
-        """Where the database URL of a process stands."""
-        return self.secrets / f"{process}-database-url"
+    @property
+    def beto_control(self) -> Path:
+        """The socket Beto's stand-in obeys at."""
+        return self.state / "beto.sock"
+
+    @property
+    def beto_truth(self) -> Path:
+        """What Beto's stand-in keeps between starts."""
+        return self.state / "beto.json"
+
+    def url_file(self, name: str) -> Path:
+        """Where the database URL of one of `ROLES` stands; `beto`: the stand-in's, who owns the broker."""
+        return self.secrets / f"{name}-database-url"
+
+    def intake_key_file(self, site: str) -> Path:
+        """Where a Site's intake key stands, for its agent."""
+        return self.secrets / f"{site}-intake-key"

@@ -3,15 +3,16 @@
 import fcntl
 import json
 import os
+import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from central.dev.plan import DevPlan, DevRefused
+from central.dev.plan import DevPlan, DevRefused, Listening
 
-PORTS: Final = ("site_api", "member_api", "oidc")
+PORTS: Final = ("site_api", "intake", "member_api", "worker", "oidc")
 
 
 def make_folders(plan: DevPlan) -> None:
@@ -42,13 +43,13 @@ def choose_ports(plan: DevPlan) -> dict[str, int]:
     """The ports of the last start where they are still free, so that URLs stay; others are drawn."""
     path = plan.state / "ports.json"
     earlier: dict[str, Any] = json.loads(path.read_text(encoding="ascii")) if path.exists() else {}
-    hosts = {"site_api": plan.site_host.strip("[]"), "member_api": "127.0.0.1", "oidc": "127.0.0.1"}
+    wanted = {"site_api": plan.site_api, "intake": plan.intake}
     ports: dict[str, int] = {}
     for name in PORTS:
-        if name == "site_api" and plan.site_port:
-            ports[name] = plan.site_port
-            continue
-        ports[name] = _free_port(hosts[name], int(earlier.get(name, 0)), set(ports.values()))
+        at = wanted.get(name, Listening("127.0.0.1", 0))
+        ports[name] = at.port or _free_port(
+            at.host.strip("[]"), int(earlier.get(name, 0)), set(ports.values())
+        )
     path.write_text(json.dumps(ports), encoding="ascii")
     return ports
 
@@ -86,6 +87,13 @@ def ensure_accounts(plan: DevPlan) -> None:
     ]
     document = {"schema": 1, "sites": list(plan.sites), "accounts": accounts}
     plan.accounts.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def ensure_intake_keys(plan: DevPlan) -> None:
+    """Draws each Site's intake key once; later starts leave it alone."""
+    for site in plan.sites:
+        if not plan.intake_key_file(site).exists():
+            write_private(plan.intake_key_file(site), secrets.token_urlsafe(32) + "\n")
 
 
 def write_private(path: Path, text: str) -> None:

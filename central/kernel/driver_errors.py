@@ -53,6 +53,10 @@ class StatementRefused(Exception):
     """The statement itself is wrong or not permitted: a defect of ours or of the roles."""
 
 
+class RightMissing(StatementRefused):
+    """The login role may not do that (SQLSTATE 42501)."""
+
+
 def translate(
     error: psycopg.Error, query: str, connection: "psycopg.Connection[tuple[object, ...]]"
 ) -> Exception:
@@ -72,4 +76,5 @@ def translate(
     if state[:2] == "23":
         return ConstraintViolated(error.diag.constraint_name or "", query, state)
     reason = f": {error.diag.message_primary}" if state[:2] == "42" else ""
-    return StatementRefused(f"the server refused {where}{reason}")
+    kind = RightMissing if state == "42501" else StatementRefused
+    return kind(f"the server refused {where}{reason}")

@@ -11,8 +11,10 @@ from central.kernel.broker import Broker
 from central.kernel.broker_administration import BrokerAdministration
 from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
+from central.kernel.driver_errors import RightMissing
 from central.kernel.notifications import Waiters
 from central.processes.options import database_options
+from central.processes.refusals import StartRefused
 from central.settings import BrokerUrls, Settings
 
 ADMINISTRATOR: Final = "broker-administration"
@@ -64,5 +66,15 @@ def require_broker(
 @contextmanager
 def administration(direct_url: str) -> Iterator[BrokerAdministration]:
     """The broker as its administration uses it."""
-    with Database(DatabaseOptions(url=direct_url, application=ADMINISTRATOR, pool_size=1)) as database:
+    options = DatabaseOptions(url=direct_url, application=ADMINISTRATOR, pool_size=1)
+    with Database(options) as database, as_owner("the broker", "PHAROS_DATABASE_URL", "the migrator's role"):
         yield BrokerAdministration(database)
+
+
+@contextmanager
+def as_owner(what: str, variable: str, role: str) -> Iterator[None]:
+    """Turns a missing right into a refusal that names the variable. Raises `StartRefused`."""
+    try:
+        yield
+    except RightMissing:
+        raise StartRefused(f"{variable} names a role without rights in {what}; name {role}") from None

@@ -1,7 +1,11 @@
 """What an operator does with the view kept from Beto, as its owner's role (P14)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.times import format_rfc3339, utc_now
+from central.processes.broker_link import as_owner
 from central.processes.operator import NAME
 from central.projects.adapters.postgres_view import PostgresView
 from central.projects.domain.ids import Scope
@@ -24,8 +28,12 @@ def accept_restored(settings: Settings, scope: str, *, dry_run: bool) -> dict[st
         return _scope(store.state(Scope(scope)))
 
 
-def _opened(settings: Settings) -> Database:
-    return Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1))
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Database]:
+    options = DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)
+    variable = "RESOURCE_PROVISIONING_DATABASE_URL"
+    with Database(options) as database, as_owner("the view", variable, "pharos_resource_provisioning"):
+        yield database
 
 
 def _scope(view: ScopeView) -> dict[str, object]:

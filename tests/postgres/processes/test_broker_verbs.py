@@ -79,3 +79,14 @@ def test_x12_what_cannot_be_done_says_why(
 ) -> None:
     done = programs.run(programs.administrator(), "broker", "dead-letters", *words)
     assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+
+
+def test_x12_a_role_without_the_right_is_told_which_to_name(programs: Programs) -> None:
+    operator = {"PHAROS_DATABASE_URL_FILE": programs.url("pharos_operator")}
+    for words in (("queues",), ("administer", "--dry-run"), ("dead-letters", "list")):
+        done = programs.run(operator, "broker", *words)
+        assert (done.returncode, "name the migrator's role" in done.stderr) == (3, True), done.stderr
+    reader = {"RESOURCE_PROVISIONING_DATABASE_URL_FILE": programs.url("pharos_resource_provisioning_reader")}
+    assert programs.run(reader, "view", "list").returncode == 0
+    refused = programs.run(reader, "view", "accept-restored", "projects")
+    assert (refused.returncode, "name pharos_resource_provisioning" in refused.stderr) == (3, True)
