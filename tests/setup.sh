@@ -32,6 +32,18 @@ install_packages() {
   apt-get update -qq
   # shellcheck disable=SC2086  # words on purpose
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null
+  for package in $wanted; do
+    case $package in slapd|pgbouncer) leave_disabled "$package" ;; esac
+  done
+}
+
+# Nor may it start at the next boot: its unit, and the System V script that systemd would turn into one. Works
+# without systemd as PID 1 too, as both tools change links alone.
+leave_disabled() {
+  systemctl --quiet disable "$1.service" >/dev/null 2>&1 || true
+  if [ -e "/etc/init.d/$1" ]; then update-rc.d "$1" disable >/dev/null || true; fi
+  left=$(find /etc/systemd/system /etc/rc?.d \( -path "*.wants/$1.service" -o -name "S??$1" \) 2>/dev/null)
+  [ -z "$left" ] || echo "setup: $1 would start at the next boot; disable it by hand: $left" >&2
 }
 
 find_python() {
