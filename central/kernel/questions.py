@@ -49,13 +49,18 @@ class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
 
 def read_answer(body: bytes, type_: type[S], question: UUID, *, owner: str) -> S:
     """The answer of `owner` to `question`. Raises `AnswerMalformed`, `SnapshotGone` or `Unavailable`."""
-    try:
-        answer = decode(body, type_, limits=LIMITS)
-    except Problem as problem:
-        raise _no_answer(body, owner, problem.detail) from None
+    answer = decode_answer(body, type_, owner=owner)
     if UUID(answer.query_id) != question:  # type: ignore[attr-defined]  # every answer has one
         raise AnswerMalformed("the answer is another question's")
     return answer
+
+
+def decode_answer(body: bytes, type_: type[S], *, owner: str) -> S:
+    """As `read_answer`, whichever question it answers."""
+    try:
+        return decode(body, type_, limits=LIMITS)
+    except Problem as problem:
+        raise _no_answer(body, owner, problem.detail) from None
 
 
 def page_of(items: Sequence[T], following: str | None) -> Page[T]:

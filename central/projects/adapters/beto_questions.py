@@ -6,17 +6,23 @@ An answer that breaks its form, answers another question or another scope is `An
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import pairwise
-from typing import Annotated, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 from uuid import UUID, uuid4
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.json import encode
 
 from central.kernel.errors import InvalidTime, Unavailable
 from central.kernel.paging import Manifest, Page, PagingLimits, read_whole
-from central.kernel.problems import Problem
-from central.kernel.strict_json import JsonLimits, decode
+from central.kernel.questions import (
+    AnswerMalformed,
+    Fingerprint,
+    SnapshotGone,
+    UuidText,
+    page_of,
+    read_answer,
+    uuid_or_none,
+)
 from central.kernel.times import parse_rfc3339
 from central.projects.application.items import (
     AuthorityBody,
@@ -25,17 +31,14 @@ from central.projects.application.items import (
     PartyBody,
     ProjectBody,
     Revision,
-    UuidText,
     encode_item,
 )
-from central.projects.application.ports import AnswerMalformed, SnapshotGone
 from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.revisions import Viewed
 from central.projects.domain.roster import ProjectDecision
 
 QUEUE: Final = "beto.questions"
-LIMITS: Final = JsonLimits(items=500_000)
-"""Bytes bound an answer first: 1 MiB."""
+OWNER: Final = "Beto"
 PAGING: Final = PagingLimits()
 
 Ask = Callable[[UUID, bytes], bytes]
@@ -90,7 +93,7 @@ class CheckpointAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="
     snapshot_id: UuidText
     position: Generation
     count: Generation
-    fingerprint: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+    fingerprint: Fingerprint
 
 
 class PageAnswer(Struct, Generic[B], frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -114,15 +117,6 @@ class DecisionAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     project_revision: Revision
     management_generation: Generation
     valid_until: str
-
-
-class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Why there is no answer."""
-
-    schema: Literal[1]
-    query_id: UuidText
-    error: Literal["snapshot_gone", "not_allowed", "unavailable"]
-    detail: str
 
 
 AnyPage = PageAnswer[ProjectBody] | PageAnswer[PartyBody] | PageAnswer[AuthorityBody]
@@ -178,13 +172,13 @@ class BetoQuestions:
         def read_page(after: UUID | None, limit: int) -> Page[_Item]:
             question = PageQuestion(1, self._new_id(), "page", scope.value, manifest.snapshot, after, limit)
             answer: AnyPage = self._answer(question.query_id, question, PAGES[scope])
-            if (answer.scope, UUID(answer.snapshot_id), _uuid(answer.after)) != (
+            if (answer.scope, UUID(answer.snapshot_id), uuid_or_none(answer.after)) != (
                 scope.value,
                 manifest.snapshot,
                 after,
             ):
                 raise AnswerMalformed("the page is another one than was asked for")
-            return page_of(answer)
+            return items_of(answer)
 
         return [item.value for item in read_whole(manifest, read_page, limits=self._limits)]
 
@@ -209,19 +203,12 @@ class BetoQuestions:
         return found
 
     def _answer(self, question_id: UUID, question: Struct, type_: type[S]) -> S:
-        return _own_answer(question_id, self._ask(question_id, encode(question)), type_)
-
-
-def _own_answer(question_id: UUID, body: bytes, type_: type[S]) -> S:
-    answer = decode_answer(body, type_)
-    if UUID(answer.query_id) != question_id:  # type: ignore[attr-defined]  # every answer has one
-        raise AnswerMalformed("the answer is another question's")
-    return answer
+        return read_answer(self._ask(question_id, encode(question)), type_, question_id, owner=OWNER)
 
 
 def _decision(question_id: UUID, body: bytes) -> ProjectDecision:
     try:
-        answer = _own_answer(question_id, body, DecisionAnswer)
+        answer = read_answer(body, DecisionAnswer, question_id, owner=OWNER)
         until = _time(answer.valid_until)
     except (AnswerMalformed, SnapshotGone) as error:
         raise Unavailable("unavailable", f"Beto's decision is answer_malformed: {error}") from None
@@ -230,42 +217,13 @@ def _decision(question_id: UUID, body: bytes) -> ProjectDecision:
     )
 
 
-def decode_answer(body: bytes, type_: type[S]) -> S:
-    """An answer of the wanted kind. A query error raises what it says; the rest is `AnswerMalformed`."""
-    try:
-        return decode(body, type_, limits=LIMITS)
-    except Problem as problem:
-        fault = problem.detail
-    try:
-        error = decode(body, ErrorAnswer, limits=LIMITS)
-    except Problem:
-        raise AnswerMalformed(fault) from None
-    raise _refusal(error)
-
-
-def page_of(answer: AnyPage) -> Page[_Item]:
+def items_of(answer: AnyPage) -> Page[_Item]:
     """A page's items as values. Raises `AnswerMalformed` for one that contradicts itself or its order."""
     try:
         items = [_Item(body.value()) for body in answer.items]
     except ItemMalformed as error:
         raise AnswerMalformed(str(error)) from None
-    ids = [item.id for item in items]
-    if any(one >= other for one, other in pairwise(ids)):
-        raise AnswerMalformed("the items do not ascend")
-    following = _uuid(answer.next)
-    if following is not None and (not ids or following != ids[-1]):
-        raise AnswerMalformed("next is not the last item")
-    return Page(items, following)
-
-
-def _refusal(error: ErrorAnswer) -> Exception:
-    if error.error == "snapshot_gone":
-        return SnapshotGone(error.detail)
-    return Unavailable("unavailable", f"Beto answers {error.error}")
-
-
-def _uuid(text: str | None) -> UUID | None:
-    return UUID(text) if text is not None else None
+    return page_of(items, answer.next)
 
 
 def _time(text: str) -> datetime:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from central.kernel.errors import InvalidTime
+from central.kernel.questions import UuidText
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.projects.domain.authority import Authority, AuthorityState
 from central.projects.domain.ids import BindingId, PartyId, ProjectId, Scope
@@ -20,9 +21,6 @@ from central.projects.domain.party import BindingState, Party, PartyBinding, Par
 from central.projects.domain.project import BindingRef, Lifecycle, ListedMember, Project, ProviderProject
 from central.projects.domain.revisions import Viewed
 
-UuidText = Annotated[
-    str, Meta(pattern=r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
-]
 Opaque = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{1,255}\Z")]
 Revision = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Generation = Annotated[int, Meta(ge=0, le=2**63 - 1)]

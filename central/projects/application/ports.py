@@ -17,14 +17,6 @@ from central.projects.domain.site_binding import SiteBinding
 from central.projects.domain.view import ScopeView, ViewLimits
 
 
-class SnapshotGone(Exception):
-    """Beto replaced the snapshot while it was being read; the pass begins again."""
-
-
-class AnswerMalformed(Exception):
-    """Beto's answer breaks docs/wire.md; it is no answer."""
-
-
 class BetoTruth(Protocol):
     """Beto, asked about its own state."""
 

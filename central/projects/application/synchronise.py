@@ -19,12 +19,11 @@ from enum import StrEnum
 
 from central.kernel.errors import Unavailable
 from central.kernel.paging import Manifest, PagesDiffer
+from central.kernel.questions import AnswerMalformed, SnapshotGone
 from central.kernel.times import Clock
 from central.projects.application.ports import (
-    AnswerMalformed,
     BetoTruth,
     PassLost,
-    SnapshotGone,
     Swapped,
     ViewStore,
 )

@@ -15,6 +15,7 @@ from central.kernel.broker import Message, MessageRefused, QueueSpec
 from central.kernel.errors import InvalidTime
 from central.kernel.observability import event
 from central.kernel.problems import Problem
+from central.kernel.questions import UuidText
 from central.kernel.strict_json import JsonLimits, decode
 from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
 from central.projects.application.apply_events import ApplyEvents
@@ -23,7 +24,6 @@ from central.projects.application.items import (
     ItemMalformed,
     PartyBody,
     ProjectBody,
-    UuidText,
     encode_item,
 )
 from central.projects.application.ports import Applied

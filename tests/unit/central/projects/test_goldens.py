@@ -12,16 +12,15 @@ import pytest
 from central.kernel.broker import MessageRefused
 from central.kernel.errors import Unavailable
 from central.kernel.paging import Manifest, PagesDiffer, fingerprint
+from central.kernel.questions import AnswerMalformed, SnapshotGone, decode_answer
 from central.projects.adapters.beto_questions import (
     PAGES,
     BetoQuestions,
     CheckpointAnswer,
     DecisionAnswer,
-    decode_answer,
-    page_of,
+    items_of,
 )
 from central.projects.application.items import decode_item, encode_item
-from central.projects.application.ports import AnswerMalformed, SnapshotGone
 from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.entrypoints.events import EVENTS, encode_event, read_event
 from tests.contract.goldens import Refused, Valid, canonical, load
@@ -69,7 +68,7 @@ def test_a_topic_that_is_not_the_views_is_refused() -> None:
 
 @pytest.mark.parametrize(("golden", "case"), cases("valid", "snapshot-page"))
 def test_a_page_holds_items_that_encode_to_the_same_bytes(golden: str, case: Valid) -> None:
-    page = page_of(decode_answer(case.canonical, PAGES[Scope(case.body["scope"])]))
+    page = items_of(decode_answer(case.canonical, PAGES[Scope(case.body["scope"])], owner="Beto"))
     assert [item.canonical for item in page.items] == [canonical(item) for item in case.body["items"]]
     assert page.next == (UUID(case.body["next"]) if case.body["next"] else None)
     for item in page.items:
@@ -79,13 +78,13 @@ def test_a_page_holds_items_that_encode_to_the_same_bytes(golden: str, case: Val
 @pytest.mark.parametrize(("golden", "case"), cases("refused", "snapshot-page"))
 def test_a_malformed_page_is_no_answer(golden: str, case: Refused) -> None:
     with pytest.raises(AnswerMalformed):
-        page_of(decode_answer(case.raw, PAGES[Scope.PROJECTS]))
+        items_of(decode_answer(case.raw, PAGES[Scope.PROJECTS], owner="Beto"))
     assert case.code == "answer_malformed"
 
 
 @pytest.mark.parametrize(("golden", "case"), cases("valid", "checkpoint"))
 def test_a_checkpoint_is_read(golden: str, case: Valid) -> None:
-    answer = decode_answer(case.canonical, CheckpointAnswer)
+    answer = decode_answer(case.canonical, CheckpointAnswer, owner="Beto")
     assert (answer.scope, answer.count, answer.fingerprint) == (
         case.body["scope"],
         case.body["count"],
@@ -97,7 +96,7 @@ def test_a_checkpoint_is_read(golden: str, case: Valid) -> None:
 def test_the_fingerprint_is_the_goldens(scope: Scope) -> None:
     page = next(case for case in load("snapshot-page").valid if case.name == scope.value)
     checkpoint = next(case for case in load("checkpoint").valid if case.name == scope.value)
-    items = page_of(decode_answer(page.canonical, PAGES[scope])).items
+    items = items_of(decode_answer(page.canonical, PAGES[scope], owner="Beto")).items
     assert fingerprint(item.canonical for item in items) == checkpoint.body["fingerprint"]
     assert fingerprint([]) == hashlib.sha256(b"").hexdigest()
 
@@ -108,7 +107,7 @@ def test_the_fingerprint_is_the_goldens(scope: Scope) -> None:
 )
 def test_a_malformed_checkpoint_is_no_answer(golden: str, case: Refused) -> None:
     with pytest.raises(AnswerMalformed):
-        decode_answer(case.raw, CheckpointAnswer)
+        decode_answer(case.raw, CheckpointAnswer, owner="Beto")
 
 
 @pytest.mark.parametrize(("golden", "case"), cases("valid", "authority-answer"))
@@ -123,7 +122,7 @@ def test_a_decision_is_read(golden: str, case: Valid) -> None:
 @pytest.mark.parametrize(("golden", "case"), cases("refused", "authority-answer"))
 def test_a_malformed_decision_is_unavailable_and_never_a_no(golden: str, case: Refused) -> None:
     with pytest.raises(AnswerMalformed):
-        decode_answer(case.raw, DecisionAnswer)
+        decode_answer(case.raw, DecisionAnswer, owner="Beto")
     beto = BetoQuestions(lambda _, body: case.raw)
     with pytest.raises(Unavailable, match="answer_malformed"):
         beto.project_allowed(PROJECT, PARTY, "project.member")
@@ -132,13 +131,13 @@ def test_a_malformed_decision_is_unavailable_and_never_a_no(golden: str, case: R
 @pytest.mark.parametrize(("golden", "case"), cases("valid", "query-error"))
 def test_a_query_error_says_why(golden: str, case: Valid) -> None:
     with pytest.raises(SnapshotGone if case.name == "snapshot_gone" else Unavailable):
-        decode_answer(case.canonical, CheckpointAnswer)
+        decode_answer(case.canonical, CheckpointAnswer, owner="Beto")
 
 
 @pytest.mark.parametrize(("golden", "case"), cases("refused", "query-error"))
 def test_a_malformed_query_error_is_no_answer(golden: str, case: Refused) -> None:
     with pytest.raises(AnswerMalformed):
-        decode_answer(case.raw, CheckpointAnswer)
+        decode_answer(case.raw, CheckpointAnswer, owner="Beto")
 
 
 def test_questions_are_the_goldens() -> None:
