@@ -13,8 +13,12 @@ import pytest
 from central.dev.certificates import ensure_authority, issue_leaf
 from tests.simulators.site_api.history import History
 from tests.simulators.site_api.server import SiteApi
+from tests.simulators.waldur.fixtures import readable
 from tests.site.agent import AgentProcess
+from tests.site.reporter_fixtures import intake, offering, scene
 from tests.site.slapd import SLAPD, Slapd, build_template
+
+__all__ = ["intake", "offering", "readable", "scene"]
 
 
 @pytest.fixture(scope="session")

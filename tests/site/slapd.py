@@ -44,6 +44,7 @@ class Slapd:
         shutil.copytree(template, self.folder, dirs_exist_ok=True)
         _replace(self.folder / "conf", str(template), str(self.folder))
         self.socket = self.folder / "ldapi"
+        self.url = f"ldap://127.0.0.1:{_free_port()}"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -51,7 +52,7 @@ class Slapd:
         self.socket.unlink(missing_ok=True)
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [SLAPD, "-d", "stats", "-F", str(self.folder / "conf"), "-h", ldapi_url(self.socket)],
+                [SLAPD, "-d", "stats", "-F", str(self.folder / "conf"), "-h", self._urls()],
                 stdout=log,
                 stderr=log,
             )
@@ -60,6 +61,9 @@ class Slapd:
             assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
             assert time.monotonic() < deadline, "slapd does not answer"
             time.sleep(0.01)
+
+    def _urls(self) -> str:
+        return f"{ldapi_url(self.socket)} {self.url}/"
 
     def stop(self) -> None:
         if self.process is not None:
@@ -150,11 +154,18 @@ class Slapd:
 
     def set_access(self, *rules: str) -> None:
         """An administrator replaces the database's access rules while slapd is down."""
+        added = [f"olcAccess: {{{number}}}{rule}" for number, rule in enumerate(rules)]
+        self._configure("olcAccess:", added)
+
+    def set_limit(self, limit: str) -> None:
+        """An administrator gives an identity limits of its own (olcLimits) while slapd is down."""
+        self._configure("olcLimits:", [f"olcLimits: {{0}}{limit}"])
+
+    def _configure(self, attribute: str, added: list[str]) -> None:
         assert self.process is None
         path = next((self.folder / "conf" / "cn=config").glob("olcDatabase={1}mdb.ldif"))
         lines = path.read_text().replace("\n ", "").splitlines()
-        kept = [line for line in lines if not line.startswith(("olcAccess:", "# CRC32"))]
-        added = [f"olcAccess: {{{number}}}{rule}" for number, rule in enumerate(rules)]
+        kept = [line for line in lines if not line.startswith((attribute, "# CRC32"))]
         path.write_text("\n".join([*kept, *added]) + "\n")
 
 
@@ -194,6 +205,12 @@ def _replace(folder: Path, old: str, new: str) -> None:
             path.write_text(
                 "".join(f"{x}\n" for x in text.replace(old, new).splitlines() if x[:7] != "# CRC32")
             )
+
+
+def _free_port() -> int:
+    with socket.socket() as channel:
+        channel.bind(("127.0.0.1", 0))
+        return int(channel.getsockname()[1])
 
 
 def _answers(path: Path) -> bool:

@@ -14,7 +14,6 @@ from site_bundle.kernel.https import HttpsLimits, HttpsOrigin, PeerRefusedError,
 from site_bundle.reporter.adapters.waldur_resources import WALDUR, WaldurLimits, WaldurResources
 from site_bundle.reporter.domain.sources import RowState
 from site_bundle.reporter.settings import api_url
-from tests.simulators.waldur.fixtures import readable as readable
 from tests.simulators.waldur.reading import CASES, ROWS, Case, Conclusion, Read, Readable
 
 LIMITS = HttpsLimits(read_seconds=2.0, whole_seconds=3.0, answer_bytes=4 << 20)

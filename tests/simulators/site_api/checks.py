@@ -54,12 +54,12 @@ def results_body(raw: bytes, now: datetime) -> tuple[dict[str, Any], datetime]:
     """The report and its observedAt."""
     if len(raw) > MAX_BODY:
         raise Problem(413, "body_too_large")
-    body = _json(raw)
+    body = parse_json(raw)
     if set(body) != {"schema", "reportId", "observedAt", "results"} or body["schema"] != 1:
         raise Problem(400, "body_invalid")
     if isinstance(body["schema"], bool) or not _is_uuid(body["reportId"]):
         raise Problem(400, "body_invalid")
-    observed_at = _time(body["observedAt"])
+    observed_at = parse_time(body["observedAt"])
     results = body["results"]
     if not isinstance(results, list) or not 1 <= len(results) <= 500:
         raise Problem(400, "body_invalid")
@@ -91,7 +91,7 @@ def _is_uuid(value: Any) -> bool:
     return isinstance(value, str) and UUID.fullmatch(value) is not None
 
 
-def _time(value: Any) -> datetime:
+def parse_time(value: Any) -> datetime:
     if not isinstance(value, str):
         raise Problem(400, "body_invalid")
     if not TIME.fullmatch(value):
@@ -102,7 +102,7 @@ def _time(value: Any) -> datetime:
         raise Problem(400, "time_invalid") from error
 
 
-def _json(raw: bytes) -> dict[str, Any]:
+def parse_json(raw: bytes) -> dict[str, Any]:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
