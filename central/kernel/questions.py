@@ -6,8 +6,9 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeVar
 from uuid import UUID
 
 from msgspec import Meta, Struct
@@ -28,6 +29,16 @@ Fingerprint = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 S = TypeVar("S", bound=Struct)
 T = TypeVar("T", bound=Item)
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded(Generic[V]):
+    """An item of a page with the canonical encoding its fingerprint is over."""
+
+    value: V
+    id: UUID
+    canonical: bytes
 
 
 class SnapshotGone(Exception):

@@ -16,6 +16,7 @@ from central.kernel.errors import InvalidTime, Unavailable
 from central.kernel.paging import Manifest, Page, PagingLimits, read_whole
 from central.kernel.questions import (
     AnswerMalformed,
+    Encoded,
     Fingerprint,
     SnapshotGone,
     UuidText,
@@ -129,17 +130,6 @@ PAGES: Final[
 }
 
 
-class _Item:
-    """An item with the encoding its fingerprint is over."""
-
-    __slots__ = ("canonical", "id", "value")
-
-    def __init__(self, value: Viewed) -> None:
-        self.value = value
-        self.id = value.id
-        self.canonical = encode_item(value)
-
-
 class BetoQuestions:
     """The adapter. `new_id` makes question ids. Without `ask_all`, questions are put one by one."""
 
@@ -169,7 +159,7 @@ class BetoQuestions:
     def items(self, scope: Scope, manifest: Manifest) -> Sequence[Viewed]:
         """See `BetoTruth`."""
 
-        def read_page(after: UUID | None, limit: int) -> Page[_Item]:
+        def read_page(after: UUID | None, limit: int) -> Page[Encoded[Viewed]]:
             question = PageQuestion(1, self._new_id(), "page", scope.value, manifest.snapshot, after, limit)
             answer: AnyPage = self._answer(question.query_id, question, PAGES[scope])
             if (answer.scope, UUID(answer.snapshot_id), uuid_or_none(answer.after)) != (
@@ -217,10 +207,10 @@ def _decision(question_id: UUID, body: bytes) -> ProjectDecision:
     )
 
 
-def items_of(answer: AnyPage) -> Page[_Item]:
+def items_of(answer: AnyPage) -> Page[Encoded[Viewed]]:
     """A page's items as values. Raises `AnswerMalformed` for one that contradicts itself or its order."""
     try:
-        items = [_Item(body.value()) for body in answer.items]
+        items = [_encoded(body.value()) for body in answer.items]
     except ItemMalformed as error:
         raise AnswerMalformed(str(error)) from None
     return page_of(items, answer.next)
@@ -231,3 +221,7 @@ def _time(text: str) -> datetime:
         return parse_rfc3339(text)
     except InvalidTime as error:
         raise AnswerMalformed(str(error)) from None
+
+
+def _encoded(value: Viewed) -> Encoded[Viewed]:
+    return Encoded(value, value.id, encode_item(value))

@@ -11,6 +11,7 @@ from central.kernel.paging import Manifest, Page, PagingLimits, read_whole
 from central.kernel.questions import (
     AnswerMalformed,
     Count,
+    Encoded,
     Fingerprint,
     UuidText,
     page_of,
@@ -72,17 +73,6 @@ class WorkPageAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     next: UuidText | None
 
 
-class _Item:
-    """An item with the encoding its fingerprint is over."""
-
-    __slots__ = ("canonical", "id", "value")
-
-    def __init__(self, value: AcceptedWork) -> None:
-        self.value = value
-        self.id = value.id
-        self.canonical = encode_item(value)
-
-
 class OwnerQuestions:
     """The adapter. `new_id` makes question ids."""
 
@@ -97,7 +87,7 @@ class OwnerQuestions:
         """See `OwnerInventories`."""
         manifest = self.inventory(owner)
 
-        def read_page(after: UUID | None, limit: int) -> Page[_Item]:
+        def read_page(after: UUID | None, limit: int) -> Page[Encoded[AcceptedWork]]:
             return self._page(owner, manifest.snapshot, after, limit)
 
         return [item.value for item in read_whole(manifest, read_page, limits=self._limits)]
@@ -111,7 +101,9 @@ class OwnerQuestions:
             raise AnswerMalformed("the inventory is another owner's")
         return Manifest(UUID(answer.snapshot_id), 0, answer.count, answer.fingerprint)
 
-    def _page(self, owner: Owner, snapshot: UUID, after: UUID | None, limit: int) -> Page[_Item]:
+    def _page(
+        self, owner: Owner, snapshot: UUID, after: UUID | None, limit: int
+    ) -> Page[Encoded[AcceptedWork]]:
         question = WorkPageQuestion(1, self._new_id(), "page", SCOPE, snapshot, after, limit)
         body = self._ask(owner, question.query_id, encode(question))
         answer = read_answer(body, WorkPageAnswer, question.query_id, owner=owner)
@@ -120,10 +112,14 @@ class OwnerQuestions:
         return items_of(answer)
 
 
-def items_of(answer: WorkPageAnswer) -> Page[_Item]:
+def items_of(answer: WorkPageAnswer) -> Page[Encoded[AcceptedWork]]:
     """A page's items as values. Raises `AnswerMalformed` for one that contradicts itself or its order."""
     try:
-        items = [_Item(body.value(Owner(answer.owner))) for body in answer.items]
+        items = [_encoded(body.value(Owner(answer.owner))) for body in answer.items]
     except ItemMalformed as error:
         raise AnswerMalformed(str(error)) from None
     return page_of(items, answer.next)
+
+
+def _encoded(value: AcceptedWork) -> Encoded[AcceptedWork]:
+    return Encoded(value, value.id, encode_item(value))

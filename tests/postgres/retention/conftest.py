@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from central.kernel.broker_postgres import CHANNELS, BrokerOptions, PostgresBroker
-from central.kernel.database import Database, DatabaseOptions
+from central.kernel.broker_postgres import BrokerOptions, PostgresBroker
+from central.kernel.database import Database
 from central.kernel.notifications import Waiters
 from central.retention.entrypoints.events import WORK_QUEUES
 from tests.postgres.conftest import PgServer
+from tests.postgres.projects.conftest import ROLE, admin, owner, waiters
 
-ROLE = "pharos_resource_provisioning"
+__all__ = ["ROLE", "admin", "broker", "name", "owner", "retention_template", "waiters"]
 
 
 @pytest.fixture(scope="session")
@@ -25,29 +26,6 @@ def retention_template(pg_server: PgServer) -> str:
 def name(retention_template: str, clone: Callable[[str], str]) -> str:
     """A migrated database of this test alone."""
     return clone(retention_template)
-
-
-@pytest.fixture
-def owner(pg_server: PgServer, name: str) -> Iterator[Database]:
-    """It, as the owner process."""
-    with Database(DatabaseOptions(pg_server.role_url(ROLE, name), pool_size=8)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def admin(pg_server: PgServer, name: str) -> Iterator[Database]:
-    """It, as superuser: to look and to break things."""
-    with Database(DatabaseOptions(pg_server.admin_url(name), pool_size=8)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def waiters(pg_server: PgServer, name: str) -> Iterator[Waiters]:
-    """The LISTEN connection of a worker."""
-    made = Waiters(pg_server.admin_url(name), CHANNELS)
-    made.start()
-    yield made
-    made.close()
 
 
 @pytest.fixture
