@@ -90,7 +90,8 @@ class Listing(Generic[R]):
 
     def answer(self, call: Call, rows: Iterable[R], render: Callable[[R], dict[str, Any]]) -> Answer:
         """The page asked for; HEAD gets its headers only. Raises 400, 404 or 501."""
-        chosen = self._ordered(call, [row for row in heap(rows) if self._tests(call)(row)])
+        wanted = self._tests(call)
+        chosen = self._ordered(call, heap(row for row in rows if wanted(row)))
         page, headers = paged(call, chosen)
         if call.method == "HEAD":
             return Answer(200, empty=True, headers={"X-Result-Count": headers["X-Result-Count"]})

@@ -77,12 +77,12 @@ class Handler(BaseHTTPRequestHandler):
             self._misbehave(instead)
             return
         with steering.lock:
+            begin = time.perf_counter()
             answer = routes.answer(steering.world, self._request(target, raw, faults), steering.now())
             self._log(target, raw, answer.status)
             for act in faults["then"].acts if "then" in faults else ():
                 steering.act(dict(act))
-            if self.command not in ("GET", "HEAD") or "then" in faults:
-                steering.save()
+            steering.busy += time.perf_counter() - begin
         if "lose" in faults:
             self._hang_up()
             return

@@ -13,6 +13,8 @@ acts of `staging.Stage`:
 | `back` | – | the marked world again, no faults, an empty log, the marked clock |
 | `clock` | `now` (a time to stand at, or null for the machine's) or `advance` (seconds) | the time now |
 | `rows` | `table` | the rows of a table |
+| `busy` | – | the seconds the rules took for the requests in the log |
+| `save` | – | keeps the world in its file now; it is kept at the end anyway |
 | `setting` | `name` (`version`, `version_restricted`), `value` | – |
 """
 
@@ -40,6 +42,7 @@ class Steering:
         self.lock = threading.RLock()
         self.plan = Plan()
         self.log: list[dict[str, Any]] = []
+        self.busy = 0.0
         self._state = state
         self._stands_at = now
         self._ahead = timedelta(0)
@@ -66,7 +69,6 @@ class Steering:
                 raise TypeError("a command is an object")
             with self.lock:
                 done = self.act(dict(command))
-                self.save()
         except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
             return {"error": f"{type(error).__name__}: {error}"}
         return {"ok": done}
@@ -84,6 +86,8 @@ class Steering:
             "mark": self._mark,
             "back": self._back,
             "clock": self._clock,
+            "busy": lambda: self.busy,
+            "save": self.save,
             "rows": self._rows,
             "setting": self._setting,
         }
@@ -103,6 +107,7 @@ class Steering:
 
     def _forget(self) -> None:
         self.log.clear()
+        self.busy = 0.0
 
     def _mark(self) -> None:
         self._marked = (msgspec.json.encode(self.world), self._stands_at, self._ahead)
@@ -113,7 +118,7 @@ class Steering:
         encoded, self._stands_at, self._ahead = self._marked
         self.world = msgspec.json.decode(encoded, type=World)
         self.plan.coming.clear()
-        self.log.clear()
+        self._forget()
 
     def _clock(self, now: str | None = None, advance: float | None = None) -> str:
         if advance is not None:
