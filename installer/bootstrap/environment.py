@@ -264,7 +264,8 @@ class _Build:
         """
         staged = [name for names in plan.staged.values() for name in names]
         done = adopt_bytecode(self.stage, self.packages, staged, move=True)
-        done |= adopt_bytecode(_packages(Path(sys.prefix)), self.packages, plan.at_hand, move=False)
+        if plan.at_hand:  # a host's own Python, which the bootstrap runs on, need not have such a folder
+            done |= adopt_bytecode(_packages(Path(sys.prefix)), self.packages, plan.at_hand, move=False)
         every = {path.relative_to(self.packages).as_posix() for path in self.packages.rglob("*.py")}
         left = {self.packages: sorted(every - done - plan.never)}
         if left[self.packages]:
