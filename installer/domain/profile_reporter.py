@@ -18,7 +18,8 @@ SECTIONS = ("intake", "waldur", "slurm", "gid_range", "site_agent_modes", "event
 REPORT_MODE = "report"
 FIRST_MEMBER_GID = 1000
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
-_AMOUNT = re.compile(r"cpu|memory|storage|gpu\.[a-z0-9][a-z0-9_-]{0,62}")
+_AMOUNT = re.compile(r"cpu|memory|gpu\.[a-z0-9][a-z0-9_-]{0,31}")
+_ALWAYS = {"cpu", "memory"}
 _LARGEST = 2**63 - 1
 
 
@@ -42,7 +43,7 @@ class Waldur:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slurm:
-    """The cluster, the account below which allocations stand, the capacity the Site declares for one (X3)."""
+    """The cluster, the account below which allocations stand, what one node gives (X3)."""
 
     cluster: str
     parent_account: str
@@ -126,11 +127,11 @@ def check_reporter(reporter: ReporterProfile, *, site_api_url: str) -> None:
 
 
 def _check_capacity(capacity: Mapping[str, int]) -> None:
-    if not capacity or any(not _AMOUNT.fullmatch(name) for name in capacity):
+    if not capacity.keys() >= _ALWAYS or any(not _AMOUNT.fullmatch(name) for name in capacity):
         refuse(
             "slurm.capacity",
-            "amounts of cpu (millicores), memory and storage (bytes), gpu.<model> (devices) (X3)",
-            "Name each component in canonical units.",
+            "cpu (millicores), memory (bytes), and gpu.<model> (devices) where there are some (X3)",
+            "Say what one compute node gives, each component in canonical units.",
         )
     if any(not 0 < amount <= _LARGEST for amount in capacity.values()):
         refuse("slurm.capacity", "whole amounts from 1 to 2^63-1 (X3)", "Leave a component without any out.")

@@ -95,7 +95,7 @@ _REPORTER = (
     ),
     Setting(
         "PHAROS_REPORTER_CAPACITY",
-        "what an allocation is configured for, JSON in canonical units (X3)",
+        "what one compute node gives, JSON in canonical units (X3)",
         lambda p: json.dumps(
             dict(sorted(p.reporter.slurm.capacity.items())), separators=(",", ":"), ensure_ascii=True
         ),
