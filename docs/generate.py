@@ -73,7 +73,7 @@ def problem_specs() -> list[tuple[str, Any]]:
     """`(module, ProblemSpec)` of every PROBLEMS table of central."""
     found = []
     for path in python_files(ROOT, "central"):
-        if path.name == "problems.py":
+        if path.name.endswith("problems.py"):
             name = module_name(ROOT, path)
             found += [(name, spec) for spec in importlib.import_module(name).PROBLEMS.values()]
     return found

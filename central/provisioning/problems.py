@@ -5,13 +5,6 @@ from typing import Final
 
 from central.kernel.problems import ProblemSpec, problem_table
 
-ALLOCATION_UNKNOWN: Final = ProblemSpec(
-    "allocation_unknown",
-    422,
-    "No such allocation here",
-    "No allocation of this id was ever reported by this Site.",
-    "Report the Site's resources first and use an `allocationId` that was answered.",
-)
 ACCOUNT_NAME_INVALID: Final = ProblemSpec(
     "account_name_invalid",
     422,
@@ -42,5 +35,5 @@ ACCOUNT_AWAITING_SITE: Final = ProblemSpec(
 )
 
 PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(
-    ALLOCATION_UNKNOWN, ACCOUNT_NAME_INVALID, STALE_REPORT, CONFLICTING_REPORT, ACCOUNT_AWAITING_SITE
+    ACCOUNT_NAME_INVALID, STALE_REPORT, CONFLICTING_REPORT, ACCOUNT_AWAITING_SITE
 )

@@ -38,26 +38,12 @@ KEY_REFUSED: Final = {
 }
 """One problem a rule of the grammar."""
 
-SITE_UNKNOWN = ProblemSpec(
-    code="site_unknown",
-    status=422,
-    title="No such Site",
-    meaning="The platform knows no Site of this name.",
-    remedy="Use a Site's environment name, such as slurm.",
-)
 NOT_ELIGIBLE = ProblemSpec(
     code="not_eligible",
     status=403,
     title="Not eligible at this Site",
     meaning="The member has no fresh, ready allocation at the Site (P30).",
     remedy="Ask a manager of the Project for an allocation there.",
-)
-ACCOUNT_ABSENT = ProblemSpec(
-    code="account_absent",
-    status=409,
-    title="No account at this Site yet",
-    meaning="The Site's complete report holds no account of the member.",
-    remedy="Wait until the Site has made the account, then add the key again.",
 )
 KEY_EXISTS = ProblemSpec(
     code="key_exists",
@@ -80,20 +66,10 @@ KEY_UNKNOWN = ProblemSpec(
     meaning="This member has no key of this id.",
     remedy="List the keys and use an id from there.",
 )
-FEED_POSITION_UNKNOWN = ProblemSpec(
-    code="feed_position_unknown",
-    status=409,
-    title="The feed does not go that far",
-    meaning="`after` is above the feed's last sequence: central was restored to an earlier time.",
-    remedy="Remove no key; read from `after=0` and see `pharos-ssh-access accept-feed`.",
-)
 PROBLEMS: Mapping[str, ProblemSpec] = problem_table(
     *KEY_REFUSED.values(),
-    SITE_UNKNOWN,
     NOT_ELIGIBLE,
-    ACCOUNT_ABSENT,
     KEY_EXISTS,
     KEY_LIMIT,
     KEY_UNKNOWN,
-    FEED_POSITION_UNKNOWN,
 )

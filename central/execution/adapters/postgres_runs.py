@@ -19,6 +19,7 @@ from central.execution.adapters.rows import (
 )
 from central.execution.application.ports import (
     CommandPage,
+    PositionUnknown,
     RunPage,
     RunUnknown,
     Saved,
@@ -36,15 +37,6 @@ from central.kernel.queries import load_queries
 SCHEMA: Final = "execution"
 CHANNEL: Final = "pharos_execution"
 RUN: Final = "run"
-
-
-class PositionUnknown(Exception):
-    """A Site read further than this history goes."""
-
-    def __init__(self, feed: UUID, head: int) -> None:
-        super().__init__(f"the feed ends at {head}")
-        self.feed = feed
-        self.head = head
 
 
 class PostgresRuns:
@@ -125,7 +117,7 @@ class PostgresRuns:
         return row.run_id
 
     def commands(self, site: str, after: int, limit: int, *, unacknowledged: bool) -> CommandPage:
-        """See `Runs`. `PositionUnknown` for an `after` above the head."""
+        """See `Runs`."""
         params = {"site": site, "after": after, "limit": limit, "unacknowledged": unacknowledged}
 
         def read(tx: Transaction) -> tuple[list[CommandRow], dict[UUID, Run]]:

@@ -1,8 +1,9 @@
 """A Site fetches the member's token for one unacknowledged submission (E5, E7, S2). Nothing of it is kept."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from central.execution.application.create_run import NotAllowed, require
 from central.execution.application.list_commands import permission_of
@@ -20,9 +21,10 @@ from central.execution.application.ports import (
 )
 from central.execution.application.record_site import AttemptMismatch
 from central.execution.domain.authority import valid_until
-from central.execution.domain.command import runs_ref
+from central.execution.domain.command import COMMANDS, runs_ref
 from central.execution.domain.progress import Refusal, Step, StepRefused, begin, hold
 from central.execution.domain.run import Run, RunState, Stage, StageName, StageState, WaitReason
+from central.kernel.aggregates import request_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,7 @@ class FetchMemberToken:
     credentials: RepositoryCredentials
     account_max_age: timedelta
 
-    def __call__(
-        self, command: StoreCommand, site: str, target: tuple[UUID, UUID], now: datetime
-    ) -> TokenAnswer:
+    def __call__(self, site: str, target: tuple[UUID, UUID], now: datetime) -> TokenAnswer:
         """Raises `RunUnknown`, `AttemptMismatch`, `StepRefused`, `NotAllowed`, `ConsentExpired`,
         `AccountAwaits`, `AccountChanged`, `Unavailable`.
         """
@@ -65,10 +65,10 @@ class FetchMemberToken:
         try:
             token = self.tokens.token(run.created_by, site, now)
         except ConsentExpired:
-            self.runs.move(command, run_id, lambda at: hold(at, WaitReason.CONSENT_EXPIRED, now), now)
+            self._move(run, lambda at: hold(at, WaitReason.CONSENT_EXPIRED, now), now)
             raise
         if run.state is RunState.WAITING:
-            self.runs.move(command, run_id, lambda at: _resume(at, now), now)
+            self._move(run, lambda at: _resume(at, now), now)
         until = valid_until(
             now,
             account_observed_at=observed,
@@ -77,6 +77,13 @@ class FetchMemberToken:
             deadline=run.request.deadline,
         )
         return TokenAnswer(token, min(until, token.expires_at), self._credential(run, stage, now))
+
+    def _move(self, run: Run, step: Callable[[Run], Step], now: datetime) -> None:
+        """One command a revision: asked twice at once, it is one hold, or one resumption."""
+        name = f"token {run.run_id} {run.revision}"
+        self.runs.move(
+            StoreCommand(uuid5(COMMANDS, name), request_digest(name.encode())), run.run_id, step, now
+        )
 
     def _credential(self, run: Run, stage: Stage, now: datetime) -> RepositoryCredential | None:
         """Only for the stages that talk to Git, and only while the member may have one."""

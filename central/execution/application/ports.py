@@ -193,6 +193,15 @@ class StoreCommand:
     digest: bytes
 
 
+class PositionUnknown(Exception):
+    """A Site read further than this history goes: central was restored to an earlier time."""
+
+    def __init__(self, feed: UUID, head: int) -> None:
+        super().__init__(f"the feed ends at {head}")
+        self.feed = feed
+        self.head = head
+
+
 class Runs(Protocol):
     """The store. Each change is one transaction: receipt, version, row, commands, news."""
 
@@ -221,5 +230,5 @@ class Runs(Protocol):
         ...
 
     def commands(self, site: str, after: int, limit: int, *, unacknowledged: bool) -> CommandPage:
-        """A page of the Site's feed."""
+        """A page of the Site's feed. `PositionUnknown` for an `after` above its head."""
         ...

@@ -40,7 +40,7 @@ from central.execution.domain.run import (
 )
 
 EXPIRED: Final = "command_expired"
-CONSENT_EXPIRED: Final = WaitReason.CONSENT_EXPIRED.value
+MEMBER_ASKED: Final = "member_asked"
 _END: Final = {Verdict.CANCELLED: RunState.CANCELLED, Verdict.TIMED_OUT: RunState.TIMED_OUT}
 
 
@@ -110,8 +110,9 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
         again = replace(stage, state=StageState.WAITING, expired=(*stage.expired, command))
         return _issue(_staged(run, now, again), stage.name)
     refused = _staged(run, now, replace(known, state=StageState.DONE))
-    ended = RunState.CANCELLED if run.state is RunState.CANCELLING else RunState.FAILED
-    return _end(refused, ended, said.code, now)
+    if run.state is RunState.CANCELLING:
+        return _end(refused, RunState.CANCELLED, MEMBER_ASKED, now)
+    return _end(refused, RunState.FAILED, said.code, now)
 
 
 def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Step:
@@ -129,7 +130,7 @@ def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Ste
         raise StepRefused(Refusal.COMMAND_NOT_ACKNOWLEDGED)
     done = _staged(run, now, replace(stage, state=StageState.DONE, result=result))
     if run.state is RunState.CANCELLING:
-        return _end(done, RunState.CANCELLED, None, now)
+        return _end(done, RunState.CANCELLED, MEMBER_ASKED, now)
     if result.verdict is not Verdict.COMPLETED:
         return _end(done, _END.get(result.verdict, RunState.FAILED), result.code or _why(stage, result), now)
     following = next((each for each in done.attempt.stages if each.state is StageState.WAITING), None)
@@ -159,11 +160,11 @@ def cancel(run: Run, actor: UUID, reason: str | None, now: datetime) -> Step:
     asked = Cancellation(actor, reason, now)
     outstanding = [each for each in run.attempt.stages if _outstanding(each)]
     if not outstanding:
-        return _end(replace(run, cancellation=asked), RunState.CANCELLED, None, now)
+        return _end(replace(run, cancellation=asked), RunState.CANCELLED, MEMBER_ASKED, now)
     command = command_id(run, "cancel", 1)
     ordered = replace(asked, command_id=command)
     next_run = _moved(run, now, state=RunState.CANCELLING, reason=None, cancellation=ordered)
-    return Step(next_run, (SiteCommand(command, run.attempt, Cancel(actor, "member_asked")),))
+    return Step(next_run, (SiteCommand(command, run.attempt, Cancel(actor, MEMBER_ASKED)),))
 
 
 def _outstanding(stage: Stage) -> bool:

@@ -10,6 +10,7 @@ from flask import Blueprint, Response
 from central.kernel.http import answer, read_json
 from central.kernel.observability import bound, event
 from central.kernel.problems import OBSERVED_IN_FUTURE, Problem, ProblemSpec
+from central.kernel.shared_problems import ALLOCATION_UNKNOWN
 from central.kernel.times import Clock
 from central.provisioning.application.report_accounts import AccountsRefused, ReportAccounts
 from central.provisioning.domain.account_report import AccountsRefusal
@@ -18,7 +19,7 @@ from central.provisioning.entrypoints import account_wire
 from central.provisioning.entrypoints.account_reports import AccountReportReader
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.provisioning.entrypoints.intake_routes import LIMITS, open_site
-from central.provisioning.problems import ALLOCATION_UNKNOWN, CONFLICTING_REPORT, STALE_REPORT
+from central.provisioning.problems import CONFLICTING_REPORT, STALE_REPORT
 
 _LOG = logging.getLogger("central.provisioning")
 

@@ -14,6 +14,7 @@ from central.kernel.errors import Unavailable
 from central.kernel.http import answer, idempotency_key, read_json, read_query
 from central.kernel.observability import bound, event
 from central.kernel.problems import BODY_INVALID, FieldError, Problem
+from central.kernel.shared_problems import ACCOUNT_ABSENT, SITE_UNKNOWN
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock
 from central.ssh_access import problems
@@ -35,9 +36,9 @@ from central.ssh_access.entrypoints import wire
 
 _LOG: Final = logging.getLogger("central.ssh_access")
 _ABSENCE: Final = {
-    Absence.SITE_UNKNOWN: problems.SITE_UNKNOWN,
+    Absence.SITE_UNKNOWN: SITE_UNKNOWN,
     Absence.NOT_ELIGIBLE: problems.NOT_ELIGIBLE,
-    Absence.ACCOUNT_ABSENT: problems.ACCOUNT_ABSENT,
+    Absence.ACCOUNT_ABSENT: ACCOUNT_ABSENT,
 }
 
 

@@ -17,6 +17,7 @@ from central.kernel.http import answer, bearer_token, read_json, read_query
 from central.kernel.notifications import Waiters
 from central.kernel.observability import bound, event
 from central.kernel.problems import OBSERVED_IN_FUTURE, Problem
+from central.kernel.shared_problems import FEED_POSITION_UNKNOWN
 from central.kernel.strict_json import MAX_INTEGER, encode
 from central.kernel.times import Clock, format_rfc3339, parse_observed
 from central.ssh_access.application.list_changes import ListChanges
@@ -26,7 +27,6 @@ from central.ssh_access.domain.feed import ChangePage, PositionUnknown
 from central.ssh_access.domain.member_key import Site
 from central.ssh_access.entrypoints import wire
 from central.ssh_access.entrypoints.reports import site_results
-from central.ssh_access.problems import FEED_POSITION_UNKNOWN
 
 _LOG: Final = logging.getLogger("central.ssh_access")
 WAIT_MAX: Final = 55

@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from central.execution.adapters.postgres_runs import PositionUnknown, PostgresRuns
-from central.execution.application.ports import CommandPage, RunUnknown, Saved, StoreCommand
+from central.execution.adapters.postgres_runs import PostgresRuns
+from central.execution.application.ports import CommandPage, PositionUnknown, RunUnknown, Saved, StoreCommand
 from central.execution.domain.accept import accept, run_id_of
 from central.execution.domain.command import CleanUp, Submit
 from central.execution.domain.progress import (

@@ -1,0 +1,204 @@
+"""`/api/v1/projects/{projectId}/runs`: a member's Runs (E4, E7)."""
+
+import logging
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID, uuid5
+
+from flask import Blueprint, Response
+
+from central.execution import problems
+from central.execution.application.cancel_run import CancelRun
+from central.execution.application.create_run import (
+    CreateRun,
+    NoAccount,
+    NotAllowed,
+    SiteNotQualified,
+    SiteUnknown,
+)
+from central.execution.application.ports import (
+    AccountAwaits,
+    AccountSeveral,
+    RunUnknown,
+    Saved,
+    StoreCommand,
+)
+from central.execution.application.read_runs import ReadRuns
+from central.execution.domain.command import COMMANDS
+from central.execution.domain.planning import PlanRefusal, PlanRefused
+from central.execution.domain.progress import StepRefused
+from central.execution.entrypoints import run_wire as wire
+from central.execution.entrypoints.requests import run_request
+from central.kernel.aggregates import request_digest
+from central.kernel.errors import Unavailable
+from central.kernel.http import answer, idempotency_key, read_json, read_query
+from central.kernel.observability import bound, event
+from central.kernel.problems import FORBIDDEN, QUERY_INVALID, FieldError, Problem
+from central.kernel.shared_problems import ACCOUNT_ABSENT, SITE_UNKNOWN
+from central.kernel.strict_json import encode
+from central.kernel.times import Clock
+
+_LOG: Final = logging.getLogger("central.execution")
+PAGE_DEFAULT: Final = 100
+PAGE_MAX: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRoutes:
+    """The four routes. `member` names the Party who asks, or raises the 401."""
+
+    member: Callable[[], UUID]
+    create_run: CreateRun
+    read_runs: ReadRuns
+    cancel_run: CancelRun
+    clock: Clock
+
+    def blueprint(self) -> Blueprint:
+        """The routes, ready to be mounted."""
+        blueprint = Blueprint("project_runs", __name__, url_prefix="/api/v1/projects")
+        rule = "/<string:project>/runs"
+        blueprint.add_url_rule(rule, view_func=self.create, methods=["POST"])
+        blueprint.add_url_rule(rule, view_func=self.list, methods=["GET"])
+        blueprint.add_url_rule(f"{rule}/<string:run>", view_func=self.read, methods=["GET"])
+        blueprint.add_url_rule(f"{rule}/<string:run>/cancel", view_func=self.cancel, methods=["POST"])
+        return blueprint
+
+    def create(self, project: str) -> Response:
+        """Accepts a Run: 201, or 200 where this command had been accepted before."""
+        member, project_id = self.member(), _project(project)
+        read_query()
+        key = idempotency_key()
+        body = read_json(wire.RunCreateBody, body_bytes=wire.RUN_BYTES_MAX)
+        request = run_request(project_id, body)
+        command = _command(member, key, b"create", project_id.bytes, encode(body))
+        with bound(commandId=str(command.id)), self._refusals():
+            saved = self.create_run(command, request, member, self.clock())
+            _tell("run_accepted", saved)
+        return answer(wire.run_body(saved.run), status=200 if saved.repeated else 201)
+
+    def list(self, project: str) -> Response:
+        """Lists the Project's Runs."""
+        member, project_id = self.member(), _project(project)
+        query = read_query("page_size", "page_token")
+        size = query.integer("page_size", default=PAGE_DEFAULT, minimum=1, maximum=PAGE_MAX)
+        after = _after(query.text("page_token"))
+        with self._refusals():
+            page = self.read_runs.page(project_id, after, size, member)
+        token = None if page.next is None else urlsafe_b64encode(page.next.bytes).decode().rstrip("=")
+        return answer(wire.run_list_body(project_id, page, token))
+
+    def read(self, project: str, run: str) -> Response:
+        """One Run."""
+        member, project_id = self.member(), _project(project)
+        read_query()
+        with self._refusals():
+            return answer(wire.run_body(self.read_runs.one(project_id, _run(run), member)))
+
+    def cancel(self, project: str, run: str) -> Response:
+        """Asks for a Run's end: 202 with the Run as it stands."""
+        member, project_id = self.member(), _project(project)
+        read_query()
+        key = idempotency_key()
+        body = read_json(wire.RunCancelBody, body_bytes=wire.RUN_BYTES_MAX)
+        run_id = _run(run)
+        command = _command(member, key, b"cancel", run_id.bytes, encode(body))
+        with bound(commandId=str(command.id)), self._refusals():
+            saved = self.cancel_run(
+                command, project_id, run_id, member=member, reason=body.reason, now=self.clock()
+            )
+            _tell("run_cancel_asked", saved)
+        return answer(wire.run_body(saved.run), status=202)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except NotAllowed as refused:
+            raise Problem(FORBIDDEN, f"Beto does not allow you {refused} here") from None
+        except SiteUnknown as unknown:
+            raise Problem(SITE_UNKNOWN, f"there is no Site {unknown}") from None
+        except SiteNotQualified as paused:
+            raise Problem(problems.SITE_NOT_QUALIFIED, f"execution is paused for {paused}") from None
+        except PlanRefused as refused:
+            raise _plan_problem(refused) from None
+        except NoAccount:
+            raise Problem(ACCOUNT_ABSENT, "you have no account at this Site") from None
+        except AccountSeveral:
+            raise Problem(
+                problems.ACCOUNT_AMBIGUOUS, "several of your accounts fit; name an allocation"
+            ) from None
+        except AccountAwaits as awaits:
+            raise Unavailable(
+                "account_awaiting_site", f"the Site has not confirmed your account: {awaits.reason}"
+            ) from None
+        except RunUnknown:
+            raise _unknown() from None
+        except StepRefused as refused:
+            raise Problem(problems.STEP_REFUSED[refused.refusal], "nothing was changed") from None
+
+
+def _plan_problem(refused: PlanRefused) -> Exception:
+    spec = problems.PLAN_REFUSED[refused.refusal]
+    if refused.refusal is PlanRefusal.RESOURCE_NOT_READY:
+        return Unavailable(spec.code, spec.meaning, retry_after=60)
+    over = f": {refused.component}" if refused.component else ""
+    return Problem(spec, f"{spec.meaning.rstrip('.')}{over}")
+
+
+def _command(member: UUID, key: UUID, *parts: bytes) -> StoreCommand:
+    """A member's own name space of ids: nobody meets another member's receipt."""
+    return StoreCommand(uuid5(COMMANDS, f"member {key} {member}"), request_digest(*parts))
+
+
+def _tell(what: str, saved: Saved) -> None:
+    run = saved.run
+    event(
+        _LOG,
+        what,
+        runId=str(run.run_id),
+        site=run.request.site,
+        state=run.state.value,
+        repeated=saved.repeated,
+    )
+
+
+def _project(text: str) -> UUID:
+    """What is no UUID names no Project anybody may look into."""
+    known = _uuid(text)
+    if known is None:
+        raise Problem(FORBIDDEN, "no Project of yours has this id")
+    return known
+
+
+def _run(text: str) -> UUID:
+    known = _uuid(text)
+    if known is None:
+        raise _unknown()
+    return known
+
+
+def _unknown() -> Problem:
+    return Problem(problems.RUN_UNKNOWN, "this Project has no Run of this id; list its Runs")
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        known = UUID(text)
+    except ValueError:
+        return None
+    return known if str(known) == text.lower() else None
+
+
+def _after(token: str | None) -> UUID | None:
+    if token is None:
+        return None
+    try:
+        return UUID(bytes=urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except ValueError:
+        reason = "this token was not answered here; begin without one"
+        raise Problem(
+            QUERY_INVALID, f"page_token: {reason}", errors=[FieldError("page_token", reason)]
+        ) from None

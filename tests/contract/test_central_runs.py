@@ -1,0 +1,318 @@
+"""Central speaks docs/wire.md of Runs and commands: byte for byte, refusals by code (E3, E4, X10)."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from central.execution.application.cancel_run import CancelRun
+from central.execution.application.create_run import CreateRun
+from central.execution.application.list_commands import ListCommands
+from central.execution.application.member_token import FetchMemberToken
+from central.execution.application.ports import Permission
+from central.execution.application.read_runs import ReadRuns
+from central.execution.application.record_site import RecordSite
+from central.execution.domain.run import Identity
+from central.execution.entrypoints import command_wire, run_wire
+from central.execution.entrypoints.project_routes import ProjectRoutes
+from central.execution.entrypoints.site_routes import CommandRoutes
+from central.grants.application.authenticate import Authenticate
+from central.grants.domain.grant import Scope, format_token, issue
+from central.grants.entrypoints.site_caller import SiteCaller
+from central.kernel.bearer import unauthenticated
+from central.kernel.http import HttpLimits, bearer_token, create_app
+from central.kernel.notifications import Waiters
+from central.kernel.observability import Metrics
+from central.kernel.strict_json import decode, encode
+from tests.contract.goldens import Golden, Refused, load
+from tests.contract.memory_keys import MemoryGrants
+from tests.contract.memory_runs import MemoryRuns, Others, ready
+
+CLOCK = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
+MAX_AGE = timedelta(minutes=15)
+PROJECT = UUID("00000000-0000-4000-8000-000000000302")
+PARTY = UUID("00000000-0000-4000-8000-000000000301")
+ALLOCATION = UUID("00000000-0000-4000-8000-000000000303")
+IDENTITY = Identity("u1", 5000001, "e/42", "p1-alloc1", UUID(int=304), 1, 1)
+SECRET = bytes(32)
+GRANTS = {
+    "$GRANT_COMMANDS": (UUID(int=1), Scope.COMMANDS),
+    "$GRANT_SSH_ACCESS": (UUID(int=2), Scope.SSH_ACCESS),
+}
+CREDENTIALS = {name: f"Bearer {format_token(grant_id, SECRET)}" for name, (grant_id, _) in GRANTS.items()}
+CREDENTIALS["$MEMBER"] = "Bearer member"
+BODIES: dict[str, type[msgspec.Struct]] = {
+    "run-create": run_wire.RunCreateBody,
+    "run-cancel": run_wire.RunCancelBody,
+    "run": run_wire.RunBody,
+    "run-list": run_wire.RunListBody,
+    "command-ack": command_wire.AckBody,
+    "command-result": command_wire.ResultBody,
+    "command-receipt": command_wire.ReceiptBody,
+    "member-token-request": command_wire.TokenRequestBody,
+    "member-token": command_wire.TokenBody,
+    "site-commands": command_wire.CommandsBody,
+}
+"""Central writes each, or reads it; both ways it is the same bytes."""
+
+
+class World:
+    """The two applications over one store."""
+
+    def __init__(self) -> None:
+        self.runs = MemoryRuns()
+        self.others = Others(PROJECT, {"slurm": [ready(ALLOCATION, CLOCK)]}, IDENTITY)
+        self.app = create_app(
+            "both", metrics=Metrics("both"), ready=lambda: None, limits=HttpLimits(body_bytes=262_144)
+        )
+        self.app.register_blueprint(self._project().blueprint())
+        self.app.register_blueprint(self._site().blueprint())
+
+    def _project(self) -> ProjectRoutes:
+        others, runs = self.others, self.runs
+        return ProjectRoutes(
+            member=_member,
+            create_run=CreateRun(others, others, others, others, runs),
+            read_runs=ReadRuns(others, runs),
+            cancel_run=CancelRun(others, runs),
+            clock=lambda: CLOCK,
+        )
+
+    def _site(self) -> CommandRoutes:
+        others, runs, grants = self.others, self.runs, MemoryGrants()
+        for grant_id, scope in GRANTS.values():
+            grants.issue(
+                "slurm",
+                lambda _, grant_id=grant_id, scope=scope: issue(  # type: ignore[misc]
+                    [], grant_id=grant_id, site="slurm", scopes=(scope,), secret=SECRET, expires_at=None,
+                    now=CLOCK,
+                ),
+            )  # fmt: skip
+        return CommandRoutes(
+            caller=SiteCaller(Authenticate(grants), lambda: CLOCK),
+            list_commands=ListCommands(runs, others, others, MAX_AGE),
+            record_site=RecordSite(runs),
+            fetch_token=FetchMemberToken(runs, others, others, others, others, MAX_AGE),
+            waiters=Waiters("postgresql://nowhere", ["x"], clock=lambda: float("inf")),
+            channel="x",
+            pollers=4,
+            clock=lambda: CLOCK,
+        )
+
+    def send(self, request: dict[str, Any], body: bytes | None = None) -> tuple[int, Any]:
+        """Sends a golden's request; status and decoded answer."""
+        headers = {name: CREDENTIALS.get(value, value) for name, value in request["headers"].items()}
+        path, _, query = str(request["path"]).partition("?")
+        answer = self.app.test_client().open(
+            path=path,
+            query_string=query,
+            method=str(request["method"]),
+            headers=headers,
+            data=body,
+            environ_overrides={"RAW_URI": request["path"]},
+        )
+        return answer.status_code, json.loads(answer.data)
+
+    def create(self, number: int = 42, **changes: object) -> tuple[int, Any]:
+        """Asks for the golden's Run."""
+        golden = load("run-create")
+        headers = golden.request["headers"] | {
+            "Idempotency-Key": f"00000000-0000-4000-8000-0000000000{number}"
+        }
+        body = {**golden.valid[0].body, **changes}
+        return self.send({**golden.request, "headers": headers}, json.dumps(body).encode())
+
+    def say(self, golden: str, command: str, attempt: str, **changes: object) -> tuple[int, Any]:
+        """Says a golden's word about a command."""
+        request = load(golden).request
+        what = request["path"].rsplit("/", 1)[1]
+        body = {**load(golden).valid[0].body, "attemptId": attempt, **changes}
+        return self.send(
+            {**request, "path": f"/v1/site/commands/{command}/{what}"}, json.dumps(body).encode()
+        )
+
+    def listed(self, path: str = "/v1/site/commands?after=0") -> Any:
+        """The Site's commands."""
+        status, page = self.send({**load("site-commands-request").request, "path": path})
+        assert status == 200, page
+        return page["commands"]
+
+
+def _member() -> UUID:
+    if bearer_token() != "member":
+        raise unauthenticated("unknown")
+    return PARTY
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def valid_bodies() -> Iterator[Any]:
+    for name, kind in BODIES.items():
+        for body in load(name).valid:
+            yield pytest.param(kind, body.canonical, id=f"{name}-{body.name}")
+
+
+def refused(name: str) -> Iterator[Any]:
+    for case in load(name).refused:
+        yield pytest.param(load(name), case, id=case.name)
+
+
+@pytest.mark.parametrize(("kind", "body"), list(valid_bodies()))
+def test_a_valid_body_is_read_and_written_byte_for_byte(kind: type[msgspec.Struct], body: bytes) -> None:
+    assert encode(decode(body, kind)) == body
+
+
+@pytest.mark.parametrize(("golden", "case"), [*refused("run-create"), *refused("run-list-request")])
+def test_a_refused_request_of_a_member_gets_its_code(golden: Golden, case: Refused, world: World) -> None:
+    body = case.raw if golden.request["method"] == "POST" else None
+    status, problem = world.send(case.request, body)
+    assert (status, problem["code"]) == (case.status, case.code)
+    assert world.runs.runs == {}
+
+
+@pytest.mark.parametrize(("golden", "case"), list(refused("site-commands-request")))
+def test_a_refused_poll_gets_its_code(golden: Golden, case: Refused, world: World) -> None:
+    status, problem = world.send(case.request)
+    assert (status, problem["code"]) == (case.status, case.code)
+
+
+STATED = {"already_ended", "another_project", "command_unknown", "not_acknowledged", "acknowledged",
+          "of_another_site", "consent_expired", "no_authority", "another_attempt"}  # fmt: skip
+"""Refusals that need a Run in a certain state: each has its own test below."""
+
+
+@pytest.mark.parametrize(
+    ("golden", "case"),
+    [
+        each
+        for name in ("run-cancel", "command-ack", "command-result", "member-token-request")
+        for each in refused(name)
+        if each.values[1].name not in STATED
+    ],
+)
+def test_a_refused_word_about_a_run_gets_its_code(golden: Golden, case: Refused, world: World) -> None:
+    _, run = world.create()
+    [command] = world.listed()
+    path = case.request["path"].replace("00000000-0000-4000-8000-000000000201", run["runId"])
+    path = path.replace("00000000-0000-4000-8000-000000000203", command["commandId"])
+    body = case.raw.replace(b"00000000-0000-4000-8000-000000000202", command["attemptId"].encode())
+    before = dict(world.runs.runs)
+    status, problem = world.send({**case.request, "path": path}, body)
+    assert (status, problem["code"]) == (case.status, case.code)
+    assert world.runs.runs == before
+
+
+def test_e4_a_run_is_created_once_whatever_is_repeated(world: World) -> None:
+    status, run = world.create()
+    again, same = world.create()
+    other, problem = world.create(timeLimitSeconds=60)
+    assert (status, again, other) == (201, 200, 409)
+    assert (same, problem["code"]) == (run, "command_reused")
+    assert list(run) == list(load("run").valid[0].body)
+    assert world.send({**load("run").request, "headers": {"Authorization": "$MEMBER"},
+                       "path": f"/api/v1/projects/{PROJECT}/runs/{run['runId']}"}) == (200, run)  # fmt: skip
+
+
+def test_e3_a_stage_goes_from_member_to_site_and_back(world: World) -> None:
+    world.create()
+    [command] = world.listed()
+    assert command["validUntil"] == "2026-11-02T10:01:30Z"
+    assert list(command) == list(load("site-commands").valid[0].body["commands"][0])
+    named, attempt = command["commandId"], command["attemptId"]
+    status, token = world.say("member-token-request", named, attempt)
+    assert (status, token["repositoryCredential"]["username"]) == (200, "pharos-run")
+    assert world.say("command-result", named, attempt)[1]["code"] == "command_not_acknowledged"
+    receipts = [world.say("command-ack", named, attempt)[1]["outcome"] for _ in range(2)]
+    assert receipts == ["recorded", "unchanged"]
+    assert world.say("member-token-request", named, attempt)[1]["code"] == "command_acknowledged"
+    assert world.say("command-result", named, attempt)[1]["outcome"] == "recorded"
+    following = world.listed("/v1/site/commands?after=1")
+    assert [each["action"]["stage"] for each in following] == ["compute"]
+    assert (
+        world.say("member-token-request", following[0]["commandId"], attempt)[1]["repositoryCredential"]
+        is None
+    )
+
+
+def test_e3_a_command_of_another_site_or_attempt_is_refused(world: World) -> None:
+    world.create()
+    [command] = world.listed()
+    nobody, attempt = str(UUID(int=999)), command["attemptId"]
+    for golden in ("command-ack", "command-result", "member-token-request"):
+        assert world.say(golden, nobody, attempt)[1]["code"] == "command_unknown"
+        assert world.say(golden, command["commandId"], nobody)[1]["code"] == "attempt_mismatch"
+    status, problem = world.send(
+        {**load("site-commands-request").request, "path": "/v1/site/commands?after=9"}
+    )
+    assert (status, problem["code"], problem["head"]) == (409, "feed_position_unknown", 1)
+
+
+def test_e5_an_ended_consent_makes_the_run_wait_and_say_so(world: World) -> None:
+    _, run = world.create()
+    [command] = world.listed()
+    world.others.consent = False
+    status, problem = world.say("member-token-request", command["commandId"], command["attemptId"])
+    assert (status, problem["code"]) == (409, "consent_expired")
+    waiting = world.runs.runs[UUID(run["runId"])]
+    assert (waiting.state.value, waiting.reason) == ("waiting", "consent_expired")
+    world.others.consent = True
+    assert world.say("member-token-request", command["commandId"], command["attemptId"])[0] == 200
+    assert world.runs.runs[UUID(run["runId"])].state.value == "running"
+
+
+def test_e7_who_has_left_gets_no_token_sees_nothing_and_starts_nothing(world: World) -> None:
+    _, run = world.create()
+    [command] = world.listed()
+    world.others.denied |= set(Permission)
+    status, problem = world.say("member-token-request", command["commandId"], command["attemptId"])
+    assert (status, problem["code"]) == (403, "authority_refused")
+    assert world.listed()[0]["validUntil"] == command["issuedAt"]
+    assert world.create(number=43)[1]["code"] == "forbidden"
+    cancel = load("run-cancel").request | {"path": f"/api/v1/projects/{PROJECT}/runs/{run['runId']}/cancel"}
+    assert world.send(cancel, load("run-cancel").valid[0].canonical)[1]["code"] == "forbidden"
+
+
+def test_e7_a_cancel_names_its_actor_and_ends_once(world: World) -> None:
+    _, run = world.create()
+    [command] = world.listed()
+    world.say("command-ack", command["commandId"], command["attemptId"])
+    cancel = load("run-cancel").request | {"path": f"/api/v1/projects/{PROJECT}/runs/{run['runId']}/cancel"}
+    cancel["headers"] = cancel["headers"] | {"Idempotency-Key": "00000000-0000-4000-8000-000000000076"}
+    status, asked = world.send(cancel, load("run-cancel").valid[0].canonical)
+    assert (status, asked["state"], asked["cancelledBy"]) == (202, "cancelling", str(PARTY))
+    world.say(
+        "command-result", command["commandId"], command["attemptId"], verdict="cancelled", exitCode=None
+    )
+    headers = cancel["headers"] | {"Idempotency-Key": "00000000-0000-4000-8000-000000000077"}
+    status, problem = world.send({**cancel, "headers": headers}, load("run-cancel").valid[0].canonical)
+    assert (status, problem["code"]) == (409, "run_ended")
+    other = cancel["path"].replace(str(PROJECT), "00000000-0000-4000-8000-000000000998")
+    assert (
+        world.send({**cancel, "path": other}, load("run-cancel").valid[0].canonical)[1]["code"] == "forbidden"
+    )
+
+
+def test_e4_a_run_of_another_project_is_unknown(world: World) -> None:
+    path = f"/api/v1/projects/{PROJECT}/runs/{UUID(int=993)}"
+    status, problem = world.send(
+        {**load("run").request, "headers": {"Authorization": "$MEMBER"}, "path": path}
+    )
+    assert (status, problem["code"]) == (404, "run_unknown")
+
+
+def test_x5_no_token_is_logged_or_shown(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.create()
+    [command] = world.listed()
+    with caplog.at_level("DEBUG"):
+        status, given = world.say("member-token-request", command["commandId"], command["attemptId"])
+    assert status == 200
+    assert given["token"] not in caplog.text
+    assert given["repositoryCredential"]["password"] not in caplog.text
+    assert given["token"] not in repr(world.others.token(PARTY, "slurm", CLOCK))
