@@ -21,6 +21,7 @@ LEFT_OUT = frozenset(
         "ldap3.extend.novell",
         "ldap3.protocol.microsoft",
         "ldap3.protocol.novell",
+        "ldap3.protocol.oid",
         "ldap3.protocol.rfc4512",
         "ldap3.strategy.asyncStream",
         "ldap3.strategy.ldifProducer",
@@ -32,6 +33,8 @@ LEFT_OUT = frozenset(
         "ldap3.strategy.safeRestartable",
     }
 )
+# Names that are looked into as they are: what object identifiers mean, told with an answer's controls.
+EMPTY: dict[str, dict[str, object]] = {"ldap3.protocol.oid": {"Oids": {}}}
 
 
 class _LeftOut(ModuleType):
@@ -62,7 +65,8 @@ class _Finder:
         return _LeftOut(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is in it."""
+        """Nothing is in it but what is looked into."""
+        vars(module).update(EMPTY.get(module.__name__, {}))
 
 
 def load_ldap3() -> Any:

@@ -48,7 +48,7 @@ def test_S10_what_is_left_out_is_neither_read_nor_usable() -> None:
     assert not facts["ctypes"]
     parts = tuple(f"{name}." for name in LEFT_OUT)
     assert [name for name in facts["files"] if name in LEFT_OUT or name.startswith(parts)] == []
-    assert {"ldap3.core.connection", "ldap3.strategy.sync", "ldap3.protocol.oid"} <= set(facts["files"])
+    assert {"ldap3.core.connection", "ldap3.strategy.sync", "ldap3.protocol.rfc2696"} <= set(facts["files"])
     assert len(facts["refused"]) == 4
     assert all("is left out" in text for text in facts["refused"])
 
