@@ -110,6 +110,9 @@ class Others:
     denied: set[Permission] = field(default_factory=set)
     observed_at: datetime = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
     consent: bool = True
+    open: bool = True
+    no_account: Exception | None = None
+    has_account: bool = True
 
     def decide(self, project: UUID, party: UUID, permission: Permission) -> Authority:
         allowed = project == self.project and permission not in self.denied
@@ -119,7 +122,7 @@ class Others:
         return site in self.resources_of
 
     def qualified(self, site: str) -> bool:
-        return True
+        return self.open
 
     def resources(self, project: UUID, site: str) -> Sequence[Resource]:
         return self.resources_of[site]
@@ -127,7 +130,9 @@ class Others:
     def for_new_work(
         self, project: UUID, party: UUID, resource: Resource, site: str, now: datetime
     ) -> Account | None:
-        return Account(self.identity, self.observed_at)
+        if self.no_account is not None:
+            raise self.no_account
+        return Account(self.identity, self.observed_at) if self.has_account else None
 
     def confirmed_at(self, run: Run, now: datetime) -> datetime:
         return self.observed_at

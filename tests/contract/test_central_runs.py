@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,9 +14,10 @@ from central.execution.application.cancel_run import CancelRun
 from central.execution.application.create_run import CreateRun
 from central.execution.application.list_commands import ListCommands
 from central.execution.application.member_token import FetchMemberToken
-from central.execution.application.ports import Permission
+from central.execution.application.ports import AccountAwaits, AccountSeveral, Permission
 from central.execution.application.read_runs import ReadRuns
 from central.execution.application.record_site import RecordSite
+from central.execution.domain.planning import Lifecycle
 from central.execution.domain.run import Identity
 from central.execution.entrypoints import command_wire, run_wire
 from central.execution.entrypoints.project_routes import ProjectRoutes
@@ -38,6 +40,7 @@ PROJECT = UUID("00000000-0000-4000-8000-000000000302")
 PARTY = UUID("00000000-0000-4000-8000-000000000301")
 ALLOCATION = UUID("00000000-0000-4000-8000-000000000303")
 IDENTITY = Identity("u1", 5000001, "e/42", "p1-alloc1", UUID(int=304), 1, 1)
+READY = ready(ALLOCATION, CLOCK)
 SECRET = bytes(32)
 GRANTS = {
     "$GRANT_COMMANDS": (UUID(int=1), Scope.COMMANDS),
@@ -65,7 +68,7 @@ class World:
 
     def __init__(self) -> None:
         self.runs = MemoryRuns()
-        self.others = Others(PROJECT, {"slurm": [ready(ALLOCATION, CLOCK)]}, IDENTITY)
+        self.others = Others(PROJECT, {"slurm": [READY]}, IDENTITY)
         self.app = create_app(
             "both", metrics=Metrics("both"), ready=lambda: None, limits=HttpLimits(body_bytes=262_144)
         )
@@ -297,6 +300,33 @@ def test_e7_a_cancel_names_its_actor_and_ends_once(world: World) -> None:
     assert (
         world.send({**cancel, "path": other}, load("run-cancel").valid[0].canonical)[1]["code"] == "forbidden"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "status", "code"),
+    [
+        ({"open": False}, 409, "site_not_qualified"),
+        ({"has_account": False}, 409, "account_absent"),
+        ({"no_account": AccountSeveral()}, 409, "account_ambiguous"),
+        ({"no_account": AccountAwaits("generation_pending")}, 503, "account_awaiting_site"),
+        ({"resources_of": {"slurm": []}}, 422, "allocation_unknown"),
+        ({"resources_of": {"slurm": [READY, replace(READY, allocation_id=UUID(int=9))]}}, 422,
+         "allocation_ambiguous"),
+        ({"resources_of": {"slurm": [replace(READY, lifecycle=Lifecycle.SUSPENDED)]}}, 409,
+         "resource_suspended"),
+        ({"resources_of": {"slurm": [replace(READY, lifecycle=Lifecycle.NOT_READY)]}}, 503,
+         "resource_not_ready"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_p26_p31_every_refusal_has_its_reason_and_saves_nothing(
+    others: dict[str, Any], status: int, code: str, world: World
+) -> None:
+    for name, value in others.items():
+        setattr(world.others, name, value)
+    answered, problem = world.create(allocationId=None)
+    assert (answered, problem["code"]) == (status, code)
+    assert world.runs.runs == {}
 
 
 def test_e4_a_run_of_another_project_is_unknown(world: World) -> None:
