@@ -12,7 +12,7 @@ from installer.domain.strict_json import StrictJsonError, decode_object
 from installer.host.https import Answer, Unanswered, get
 
 SCHEMAS = "1-1"
-UNSPOKEN_SCHEMAS = "999999-999999"
+UNSPOKEN_SCHEMAS = "9999-9999"
 _NIL = "00000000-0000-0000-0000-000000000000"
 
 
