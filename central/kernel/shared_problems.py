@@ -35,6 +35,14 @@ FEED_POSITION_UNKNOWN: Final = ProblemSpec(
     "Remove nothing; read from `after=0` and see the agent's `accept-feed`.",
 )
 
+ACCOUNT_AWAITING_SITE: Final = ProblemSpec(
+    "account_awaiting_site",
+    503,
+    "The account waits for the Site",
+    "The Site has not confirmed the member's account, or not lately; the detail says which (P24, P26).",
+    "Wait for the Site's next report; if it goes on, ask the Site's administrator.",
+)
+
 PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(
-    SITE_UNKNOWN, ACCOUNT_ABSENT, ALLOCATION_UNKNOWN, FEED_POSITION_UNKNOWN
+    SITE_UNKNOWN, ACCOUNT_ABSENT, ACCOUNT_AWAITING_SITE, ALLOCATION_UNKNOWN, FEED_POSITION_UNKNOWN
 )

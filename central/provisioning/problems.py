@@ -26,14 +26,7 @@ CONFLICTING_REPORT: Final = ProblemSpec(
     "A report of exactly this time with other content was saved already; nothing was changed.",
     "Observe again and report that, with its own time.",
 )
-ACCOUNT_AWAITING_SITE: Final = ProblemSpec(
-    "account_awaiting_site",
-    503,
-    "The account waits for the Site",
-    "The Site has not confirmed the member's account, or not lately; the detail says which (P24, P26).",
-    "Wait for the Site's next report; if it goes on, ask the Site's administrator.",
-)
 
 PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(
-    ACCOUNT_NAME_INVALID, STALE_REPORT, CONFLICTING_REPORT, ACCOUNT_AWAITING_SITE
+    ACCOUNT_NAME_INVALID, STALE_REPORT, CONFLICTING_REPORT
 )

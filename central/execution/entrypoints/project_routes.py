@@ -33,17 +33,18 @@ from central.execution.domain.progress import StepRefused
 from central.execution.entrypoints import run_wire as wire
 from central.execution.entrypoints.requests import run_request
 from central.kernel.aggregates import request_digest
-from central.kernel.errors import Unavailable
 from central.kernel.http import answer, idempotency_key, read_json, read_query
 from central.kernel.observability import bound, event
 from central.kernel.problems import FORBIDDEN, QUERY_INVALID, FieldError, Problem
-from central.kernel.shared_problems import ACCOUNT_ABSENT, SITE_UNKNOWN
+from central.kernel.shared_problems import ACCOUNT_ABSENT, ACCOUNT_AWAITING_SITE, SITE_UNKNOWN
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock
 
 _LOG: Final = logging.getLogger("central.execution")
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 500
+LATER: Final = {"Retry-After": "60"}
+"""A Site reports every minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +132,9 @@ class ProjectRoutes:
                 problems.ACCOUNT_AMBIGUOUS, "several of your accounts fit; name an allocation"
             ) from None
         except AccountAwaits as awaits:
-            raise Unavailable(
-                "account_awaiting_site", f"the Site has not confirmed your account: {awaits.reason}"
+            detail = f"the Site has not confirmed your account: {awaits.reason}"
+            raise Problem(
+                ACCOUNT_AWAITING_SITE, detail, extra={"reason": awaits.reason}, headers=LATER
             ) from None
         except RunUnknown:
             raise _unknown() from None
@@ -140,12 +142,11 @@ class ProjectRoutes:
             raise Problem(problems.STEP_REFUSED[refused.refusal], "nothing was changed") from None
 
 
-def _plan_problem(refused: PlanRefused) -> Exception:
+def _plan_problem(refused: PlanRefused) -> Problem:
     spec = problems.PLAN_REFUSED[refused.refusal]
-    if refused.refusal is PlanRefusal.RESOURCE_NOT_READY:
-        return Unavailable(spec.code, spec.meaning, retry_after=60)
     over = f": {refused.component}" if refused.component else ""
-    return Problem(spec, f"{spec.meaning.rstrip('.')}{over}")
+    later = LATER if refused.refusal is PlanRefusal.RESOURCE_NOT_READY else None
+    return Problem(spec, f"{spec.meaning.rstrip('.')}{over}", headers=later)
 
 
 def _command(member: UUID, key: UUID, *parts: bytes) -> StoreCommand:
