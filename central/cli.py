@@ -1,4 +1,5 @@
-"""`pharos-central`: serve, work, migrate, check, broker, view, grants, evidence, explain, dev.
+"""`pharos-central`: serve, work, migrate, check, broker, view, show, explain, grants, evidence,
+dev.
 
 Exit codes: 0 done; 1 a fault of ours; 2 usage or settings; 3 refused by a rule; 4 unavailable, try again.
 What a command prints to stdout is its result; everything else goes to stderr. Imports stand inside the
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from central.commands.broker import broker
+from central.commands.explain import explain
+from central.commands.show import show
 from central.commands.told import REFUSED, settings_of, told
 from central.commands.view import view
 from central.dev.commands import dev
@@ -284,27 +287,7 @@ def evidence_issue(
         click.echo(f"{output}\n{signature}")
 
 
-@cli.group()
-def explain() -> None:
-    """Why something is in its state: each link of evidence with its age."""
-
-
-@explain.command("key")
-@click.argument("key_id", type=click.UUID)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def explain_key(key_id: object, as_json: bool) -> None:
-    """Explain a member's key: wish, change, Site, result."""
-    with told():
-        from uuid import UUID
-
-        from central.processes.explain import explain_key as explanation
-        from central.processes.explain import render
-
-        links = explanation(settings_of("operator"), UUID(str(key_id)))
-        click.echo(render(links, as_json=as_json))
-
-
-for group in (dev, broker, view):
+for group in (dev, broker, view, show, explain):
     cli.add_command(group)
 
 if __name__ == "__main__":

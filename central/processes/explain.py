@@ -1,28 +1,17 @@
 """Why a member's key is in its state: each link of evidence with its age (O1)."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.domain.grant import Grant, Scope
-from central.kernel.times import format_rfc3339, utc_now
+from central.kernel.times import utc_now
+from central.processes.links import Link, link
 from central.processes.operator import opened
 from central.settings import Settings
 from central.ssh_access.adapters.key_evidence import KeyEvidence, key_evidence
 from central.ssh_access.domain.member_key import Act, MemberKey
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One thing known, since when, and its age in whole seconds (None where no time belongs to it)."""
-
-    name: str
-    text: str
-    at: datetime | None
-    age: int | None
 
 
 def explain_key(settings: Settings, key_id: UUID) -> Sequence[Link]:
@@ -33,40 +22,17 @@ def explain_key(settings: Settings, key_id: UUID) -> Sequence[Link]:
         grants = PostgresGrants(database).everything()
     key = evidence.key
     return [
-        _link("state", _state(key), key.changed_at, now),
-        _link(
+        link("state", _state(key), key.changed_at, now),
+        link(
             "wish",
             f"{key.act.value} {key.public_key.fingerprint} for {key.target.username}",
             key.added_at,
             now,
         ),
-        _link("change", _change(evidence), evidence.recorded_at, now),
+        link("change", _change(evidence), evidence.recorded_at, now),
         _asking(key, grants, now),
-        _link("report", _report(key), key.answered_at, now),
+        link("report", _report(key), key.answered_at, now),
     ]
-
-
-def render(links: Sequence[Link], *, as_json: bool) -> str:
-    """For a terminal, or as one JSON document."""
-    if as_json:
-        rows = [
-            {
-                "link": link.name,
-                "text": link.text,
-                "at": format_rfc3339(link.at) if link.at else None,
-                "ageSeconds": link.age,
-            }
-            for link in links
-        ]
-        return json.dumps({"schema": 1, "links": rows})
-    return "\n".join(
-        f"{link.name:<8} {link.text}" + (f"  ({link.age} s ago)" if link.age is not None else "")
-        for link in links
-    )
-
-
-def _link(name: str, text: str, at: datetime | None, now: datetime) -> Link:
-    return Link(name, text, at, max(0, int((now - at).total_seconds())) if at else None)
 
 
 def _state(key: MemberKey) -> str:
@@ -90,7 +56,7 @@ def _asking(key: MemberKey, grants: Sequence[Grant], now: datetime) -> Link:
         return Link("site", f"{key.site} has no valid ssh-access grant: it cannot ask", None, None)
     used = max((grant.last_used_at for grant in valid if grant.last_used_at), default=None)
     text = f"{key.site} last asked (to the minute)" if used else f"{key.site} has a grant and never used it"
-    return _link("site", text, used, now)
+    return link("site", text, used, now)
 
 
 def _report(key: MemberKey) -> str:

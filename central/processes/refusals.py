@@ -11,6 +11,18 @@ from central.kernel.migrations import MigrationRefused
 from central.ssh_access.application.ports import FeedUnknown, KeyUnknown
 
 
+class AllocationUnknown(Exception):
+    """No Site ever reported an allocation of this id; the message is the id."""
+
+
+class MemberUnknown(Exception):
+    """Nobody of this id or name is known at the Site; the message says so."""
+
+
+class ProjectUnknown(Exception):
+    """The view has no such Project; the message is its id."""
+
+
 class QueueUnknown(Exception):
     """The broker has no such queue; the message is its name."""
 
@@ -25,6 +37,9 @@ OperatorRefused: Final = (
     GrantRefused,
     GrantUnknown,
     KeyUnknown,
+    AllocationUnknown,
+    MemberUnknown,
+    ProjectUnknown,
     QueueUnknown,
     StartRefused,
     CorruptState,
@@ -45,6 +60,12 @@ def refusal_of(error: Exception) -> tuple[str, str]:
             "feed_unknown",
             f"{error} has no feed yet; `pharos-central feeds list` shows those that are",
         ),
+        AllocationUnknown: (
+            "allocation_unknown",
+            f"no Site reported {error}; `pharos-central show allocations` shows those that are",
+        ),
+        MemberUnknown: ("member_unknown", f"{error}; `pharos-central show members` shows who is viewed"),
+        ProjectUnknown: ("project_unknown", f"the view, which answers, has no Project {error}"),
         QueueUnknown: (
             "queue_unknown",
             f"the broker has no queue {error}; `pharos-central broker queues` shows those that are",

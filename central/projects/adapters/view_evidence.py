@@ -1,4 +1,4 @@
-"""The view as it is stored, for operators: read whether it may answer or not, which is said beside it (O1)."""
+"""The view as it is stored, for operators: read whether or not it may answer (O1)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

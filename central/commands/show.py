@@ -1,0 +1,102 @@
+"""`pharos-central show`: allocations, accounts and members as central knows them (O1).
+
+Nothing that fits: exit code 0, and "none" on standard error. What cannot be known: 4. Unknown Project: 3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import click
+
+from central.commands.told import settings_of, told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
+_SITE = click.option("--site", help="Of this Site only, by its environment name.")
+_PROJECT = click.option("--project", type=click.UUID, help="Of this Project of Beto's only.")
+
+
+@click.group()
+def show() -> None:
+    """What central knows, as lists; `explain` says why."""
+
+
+@show.command("allocations")
+@_SITE
+@_PROJECT
+@_JSON
+def show_allocations(site: str | None, project: UUID | None, as_json: bool) -> None:
+    """List allocations with their state and age."""
+    with told():
+        from central.processes.show import show_allocations as found
+
+        _print("allocations", found(settings_of("operator"), site, project), _allocation, as_json=as_json)
+
+
+@show.command("accounts")
+@_SITE
+@_PROJECT
+@_JSON
+def show_accounts(site: str | None, project: UUID | None, as_json: bool) -> None:
+    """List every account a Site ever confirmed: absent ones and older generations are evidence, too."""
+    with told():
+        from central.processes.show import show_accounts as found
+
+        _print("accounts", found(settings_of("operator"), site, project), _account, as_json=as_json)
+
+
+@show.command("members")
+@click.option("--site", required=True, help="Where they are known by a name.")
+@click.option("--project", type=click.UUID, required=True, help="Beto's Project.")
+@_JSON
+def show_members(site: str, project: UUID, as_json: bool) -> None:
+    """List a Project's members as viewed from Beto; exit code 4 while the view does not answer."""
+    with told():
+        from central.processes.refusals import ProjectUnknown
+        from central.processes.show import show_members as found
+
+        rows = found(settings_of("operator"), site, project)
+        if rows is None:
+            raise ProjectUnknown(str(project))
+        _print("members", rows, _member, as_json=as_json)
+
+
+def _print(
+    what: str, rows: Sequence[Mapping[str, Any]], line: Callable[[Mapping[str, Any]], str], *, as_json: bool
+) -> None:
+    if as_json:
+        click.echo(json.dumps({"schema": 1, what: rows}))
+        return
+    for row in rows:
+        click.echo(line(row))
+    if not rows:
+        click.echo("none", err=True)
+
+
+def _age(row: Mapping[str, Any]) -> str:
+    return f"{row['ageSeconds']} s" + ("" if row["fresh"] else " STALE")
+
+
+def _allocation(row: Mapping[str, Any]) -> str:
+    reasons = f" ({', '.join(row['reasons'])})" if row["reasons"] else ""
+    project = row["projectId"] or "no Project yet"
+    return f"{row['allocationId']}  {row['site']:<12} {project}  {row['lifecycle']}{reasons}  {_age(row)}"
+
+
+def _account(row: Mapping[str, Any]) -> str:
+    number = row["uidNumber"] if row["uidNumber"] is not None else "-"
+    where = f"{row['site']:<12} {row['allocationId']}"
+    return f"{where}  {row['name']:<16} {number:<8} {row['state']:<10} g{row['generation']}  {_age(row)}"
+
+
+def _member(row: Mapping[str, Any]) -> str:
+    if row["state"] == "conflict":
+        return f"{row['username']:<16} CONFLICT of {row['bindings']} bindings"
+    party = f"{row['partyId']}  binding {row['binding']}"
+    return f"{row['username']:<16} {row['state']:<7} g{row['generation']}  {party}"

@@ -1,0 +1,126 @@
+"""What central knows of allocations, accounts and members, as lists (O1). Nothing is judged but age."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from central.kernel.times import format_rfc3339, utc_now
+from central.processes.explain_provisioning import everything
+from central.processes.operator import opened
+from central.projects.adapters.postgres_reads import PostgresReads
+from central.projects.domain.ids import ProjectId, Site
+from central.projects.domain.site_binding import Conflict, NoBinding, choose
+from central.projects.domain.view import ViewLimits
+from central.provisioning.adapters.account_evidence import AccountEvidence, KnownAccount
+from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
+from central.provisioning.domain.allocation import Saved
+from central.provisioning.domain.amounts import by_component
+from central.provisioning.domain.confirmation import fresh
+from central.provisioning.domain.member_account import ALLOCATION_MAX_AGE
+from central.settings import Settings
+
+Row = dict[str, Any]
+
+
+def show_allocations(settings: Settings, site: str | None, project: UUID | None) -> list[Row]:
+    """Every allocation that fits, by id."""
+    now = utc_now()
+    with opened(settings) as database:
+        fitting = _fitting(PostgresSavedAllocations(database), site, project)
+        return [_allocation(saved, now) for saved in fitting]
+
+
+def show_accounts(settings: Settings, site: str | None, project: UUID | None) -> list[Row]:
+    """Every account ever confirmed at an allocation that fits, absent ones and older generations too."""
+    now = utc_now()
+    with opened(settings) as database:
+        saved = {
+            one.allocation.allocation_id: one
+            for one in _fitting(PostgresSavedAllocations(database), site, project)
+        }
+        known = AccountEvidence(database).of_allocations(list(saved))
+        return [
+            _account(account, saved[allocation], held.observed_at, settings, now)
+            for allocation, held in sorted(known.items())
+            for account in held.accounts
+        ]
+
+
+def show_members(settings: Settings, site: str, project: UUID) -> list[Row] | None:
+    """The Project's members by their names at the Site, as viewed; None if the Project is not in the view.
+
+    Raises `Unavailable` while the view does not answer. Whether Beto lets them is asked at use, not here.
+    """
+    with opened(settings) as database:
+        viewed = PostgresReads(database, ViewLimits()).named_members(
+            ProjectId(project), Site(site), utc_now()
+        )
+    if viewed is None:
+        return None
+    rows: list[Row] = []
+    for username, bindings in sorted(viewed.names.items()):
+        binding = choose(bindings)
+        if isinstance(binding, Conflict):
+            rows.append({"username": username, "state": "conflict", "bindings": len(bindings)})
+        elif not isinstance(binding, NoBinding):
+            membership = viewed.memberships.get(binding.party_id)
+            if membership is not None:
+                rows.append(
+                    {
+                        "username": username,
+                        "state": "member" if membership.present else "left",
+                        "partyId": str(binding.party_id),
+                        "bindingId": str(binding.binding_id),
+                        "bindingRevision": binding.revision,
+                        "binding": binding.standing.value,
+                        "generation": membership.generation,
+                    }
+                )
+    return rows
+
+
+def _fitting(saved: PostgresSavedAllocations, site: str | None, project: UUID | None) -> Iterator[Saved]:
+    for one in everything(saved):
+        if site in (None, one.allocation.site) and project in (None, one.allocation.facts.project_id):
+            yield one
+
+
+def _allocation(saved: Saved, now: datetime) -> Row:
+    allocation, facts = saved.allocation, saved.allocation.facts
+    return {
+        "allocationId": str(allocation.allocation_id),
+        "site": allocation.site,
+        "projectId": str(facts.project_id) if facts.project_id else None,
+        "nativeName": facts.native_name,
+        "lifecycle": allocation.lifecycle.value,
+        "reasons": [reason.value for reason in allocation.reasons],
+        "revision": allocation.revision,
+        "configured": by_component(facts.configured),
+        "applied": by_component(facts.applied),
+        "used": by_component(allocation.used),
+        "observedAt": format_rfc3339(allocation.observed_at),
+        "lastSeenAt": format_rfc3339(saved.last_seen),
+        "ageSeconds": int((now - saved.last_seen).total_seconds()),
+        "fresh": fresh(saved.last_seen, now, ALLOCATION_MAX_AGE),
+    }
+
+
+def _account(
+    account: KnownAccount, saved: Saved, observed_at: datetime, settings: Settings, now: datetime
+) -> Row:
+    return {
+        "allocationId": str(account.allocation_id),
+        "site": saved.allocation.site,
+        "name": account.name,
+        "state": account.state,
+        "partyId": str(account.party_id),
+        "bindingId": str(account.binding_id),
+        "generation": account.generation,
+        "nativeUid": account.native_uid,
+        "uidNumber": account.uid_number,
+        "changedAt": format_rfc3339(account.changed_at),
+        "confirmedAt": format_rfc3339(observed_at),
+        "ageSeconds": int((now - observed_at).total_seconds()),
+        "fresh": fresh(observed_at, now, settings.account_max_age),
+    }

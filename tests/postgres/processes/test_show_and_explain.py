@@ -1,0 +1,98 @@
+"""`show` and `explain`: each link of evidence with its age; empty, unknown and unavailable apart (O1, X1)."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from tests.postgres.kernel.waiting import until
+from tests.postgres.processes.rig import Programs
+from tests.postgres.processes.world import OLD, World, member_at_the_site
+from tests.postgres.provisioning.conftest import PROJECT_REF
+
+
+def operator(programs: Programs) -> dict[str, str]:
+    return {"PHAROS_DATABASE_URL_FILE": programs.url("pharos_operator"), "PHAROS_SITES": "slurm,k8s"}
+
+
+def shown(programs: Programs, *words: str) -> Any:
+    """The rows a `show` command prints."""
+    done = programs.run(operator(programs), "show", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)[words[0]]
+
+
+def links(programs: Programs, *words: str) -> dict[str, str]:
+    """Link → text, of the last of each name."""
+    done = programs.run(operator(programs), "explain", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["links"]
+    assert all((link["ageSeconds"] is None) == (link["at"] is None) for link in found)
+    return {link["link"]: link["text"] for link in found}
+
+
+def test_o1_every_link_of_a_members_account_with_its_age(world: World) -> None:
+    programs = world.programs
+    until(lambda: member_at_the_site(world) == "member_unknown")
+    world.reports(OLD, generation=1)
+    until(lambda: shown(programs, "members", "--site", "slurm", "--project", world.project) != [])
+
+    (row,) = shown(programs, "allocations", "--site", "slurm")
+    assert (row["projectId"], row["lifecycle"], row["fresh"]) == (world.project, "ready", False)
+    assert row["ageSeconds"] >= OLD.total_seconds()
+    (account,) = shown(programs, "accounts", "--project", world.project)
+    assert (account["name"], account["state"], account["fresh"]) == ("u1", "ready", False)
+    (member,) = shown(programs, "members", "--site", "slurm", "--project", world.project)
+    assert (member["username"], member["state"], member["generation"]) == ("u1", "member", 1)
+    stale = links(programs, "account", "u1", "--site", "slurm")
+    assert "STALE" in stale["allocation"]
+    assert "STALE" in stale["accounts"]
+
+    world.reports(timedelta(0), generation=1)
+    good = links(programs, "account", world.party, "--site", "slurm")
+    assert list(good) == ["view", "binding", "allocation", "member", "authority", "accounts", "account"]
+    assert "fresh" in good["allocation"]
+    assert "fresh, below the limit of 900 s" in good["accounts"]
+    assert "applied generation 1;" in good["account"]
+    assert f"Party {world.party} is u1 at slurm" in good["binding"]
+
+    world.told(world.beto.truth.add_member(world.project, world.party))
+    until(lambda: "NOT the current one (2)" in links(programs, "account", "u1", "--site", "slurm")["account"])
+    world.told(world.beto.truth.bind_site(world.party, "slurm", "u2"))
+    until(lambda: "CONFLICT" in links(programs, "account", world.party, "--site", "slurm")["binding"])
+
+    whole = links(programs, "allocation", row["allocationId"])
+    assert whole["state"] == "ready (revision 1)"
+    assert whole["binding"].endswith("and the view says the same")
+    assert "1 members with a verified binding" in whole["project"]
+    assert whole["authority"].startswith("ready over revision")
+    assert whole["accounts"].startswith("1 ready, 0 incomplete; fresh")
+    text = programs.run(operator(programs), "explain", "allocation", row["allocationId"]).stdout
+    assert "s ago)" in text
+
+
+def test_x1_empty_unknown_and_unavailable_are_told_apart(programs: Programs) -> None:
+    for what in ("allocations", "accounts"):
+        empty = programs.run(operator(programs), "show", what)
+        assert (empty.returncode, empty.stdout, empty.stderr) == (0, "", "none\n")
+    asked = ("show", "members", "--site", "slurm", "--project", str(uuid4()))
+    unloaded = programs.run(operator(programs), *asked)
+    assert unloaded.returncode == 4
+    assert "unavailable" in unloaded.stderr
+    for words, code in (
+        (("explain", "allocation", str(uuid4())), "allocation_unknown"),
+        (("explain", "account", "nobody", "--site", "slurm"), "member_unknown"),
+    ):
+        unknown = programs.run(operator(programs), *words)
+        assert (unknown.returncode, code in unknown.stderr) == (3, True), unknown.stderr
+
+
+def test_x1_a_project_the_view_does_not_have_is_unknown_not_empty(world: World) -> None:
+    until(lambda: world.site(f"members?providerProjectRef={PROJECT_REF}")[0] == 404)
+    asked = ("show", "members", "--site", "slurm", "--project", str(uuid4()))
+    unknown = world.programs.run(operator(world.programs), *asked)
+    assert (unknown.returncode, "project_unknown" in unknown.stderr) == (3, True), unknown.stderr
+    nobody = shown(world.programs, "members", "--site", "k8s", "--project", world.project)
+    assert nobody == []
