@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
-from central.kernel.times import parse_rfc3339
+from central.kernel.times import parse_observed
 from central.provisioning.application.account_ports import AccountReport
 from central.provisioning.domain.account import ACCOUNTS_MAX, Account, Naming, name_fault
 from central.provisioning.domain.ids import AllocationId, canonical_uuid, content_digest, parse_uuid
@@ -47,7 +47,7 @@ class AccountReportReader:
                 "cannot be split, so give the allocation fewer accounts",
             )
         report_id = _uuid(body.report_id, "/reportId")
-        observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
+        observed_at = parse_observed(body.observed_at, field="/observedAt")
         allocation_id = AllocationId(_uuid(body.allocation_id, "/allocationId"))
         content = self._content(body.accounts, self._naming.get(site, Naming.POSIX))
         accounts = partial(_accounts, body.accounts)

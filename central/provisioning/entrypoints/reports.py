@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
-from central.kernel.times import parse_rfc3339
+from central.kernel.times import parse_observed
 from central.provisioning.domain.amounts import UNKNOWN, Amounts, amounts_of, unknown_component
 from central.provisioning.domain.ids import (
     REMEMBERED,
@@ -107,7 +107,7 @@ class ReportReader:
         report_id = canonical_uuid(body.report_id)
         if report_id is None:
             _refuse("/reportId", "wanted a UUID in its dashed form")
-        observed_at = parse_rfc3339(body.observed_at, field="/observedAt")
+        observed_at = parse_observed(body.observed_at, field="/observedAt")
         found = self._read_all(body.resources)
         return WireReport(
             report_id=UUID(report_id),
