@@ -206,7 +206,10 @@ def _publish(
     statement = archive.with_name(f"{archive.name}.provenance.json")
     request.dist.mkdir(parents=True, exist_ok=True)
     _write(archive, packed)
-    _write(statement, provenance(archive.name, digest, wheels, source, request.version))
+    _write(
+        statement,
+        provenance(archive.name, digest, wheels, source, request.version, mode=manifest.dependency_mode),
+    )
     progress("signing")
     signatures = [
         *sign(archive, request.keys, ARCHIVE_NAMESPACE),

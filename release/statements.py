@@ -8,6 +8,7 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
+from installer.domain.manifest import DependencyMode
 from installer.domain.strict_json import encode_canonical
 from release.locking import PROJECT
 from release.source import Source
@@ -46,7 +47,13 @@ def sbom(
 
 
 def provenance(
-    archive_name: str, archive_sha256: str, wheels: Sequence[Wheel], source: Source, version: str
+    archive_name: str,
+    archive_sha256: str,
+    wheels: Sequence[Wheel],
+    source: Source,
+    version: str,
+    *,
+    mode: DependencyMode = "wheelhouse",
 ) -> bytes:
     """in-toto: the archive is the subject; the revision and every wheel that was fetched are materials."""
     materials: list[dict[str, object]] = [{"name": "source", "digest": {"gitCommit": source.revision}}]
@@ -66,6 +73,7 @@ def provenance(
                         "version": version,
                         "revision": source.revision,
                         "dirty": source.dirty,
+                        "dependencyMode": mode,
                     },
                     "resolvedDependencies": materials,
                 },

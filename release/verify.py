@@ -127,6 +127,7 @@ def _check_provenance(archive: VerifiedArchive, allowed_signers: Path, trust: Tr
         "version": archive.manifest.version,
         "revision": archive.manifest.revision,
         "dirty": archive.manifest.dirty,
+        "dependencyMode": archive.manifest.dependency_mode,
     }
     if predicate["buildDefinition"]["externalParameters"] != wanted:
         raise _mismatch("the provenance names another revision or version", archive.manifest.revision)
