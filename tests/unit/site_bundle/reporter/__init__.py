@@ -1,0 +1,1 @@
+"""What the reporter decides, without a source in sight."""

@@ -1,0 +1,1 @@
+"""Slurm's commands: argument lists and parsers over output recorded on the lab host."""

@@ -1,0 +1,139 @@
+"""The client over commands that misbehave; it alone runs processes (A04, A16, A29, A36, F9, F10, W17)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from site_bundle.slurm.associations import ShowAssociations
+from site_bundle.slurm.client import SlurmClient, SlurmLimits
+from site_bundle.slurm.comments import MAX_LINES, Comment, ModifyComments, is_writable
+from site_bundle.slurm.errors import SlurmUnavailableError
+from site_bundle.slurm.known_tres import ShowTres
+from site_bundle.slurm.running_jobs import ShowRunningJobs
+from tests.simulators.slurm.world import Cluster
+from tests.unit.site_bundle.slurm.recordings import complaint
+
+SHOW = ShowAssociations("icarus")
+
+
+def client(folder: Path, **limits: float) -> SlurmClient:
+    return SlurmClient(
+        commands=folder, environment=os.environ, limits=SlurmLimits(**limits)  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def command(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("name", ["sacctmgr-show-association", "sacctmgr-show-tres"])
+def test_a29_w17_recorded_outage_is_unavailable(tmp_path: Path, name: str) -> None:
+    status, text = complaint(name)
+    (tmp_path / "text").write_text(text)
+    command(tmp_path, "sacctmgr", f"/bin/cat {tmp_path}/text >&2; exit {status}")
+    with pytest.raises(SlurmUnavailableError, match="Connection refused") as caught:
+        client(tmp_path).read(SHOW)
+    assert caught.value.code == "slurm_unavailable"
+
+
+def test_a29_recorded_outage_of_the_controller(tmp_path: Path) -> None:
+    status, text = complaint("squeue")
+    (tmp_path / "text").write_text(text)
+    command(tmp_path, "squeue", f"/bin/cat {tmp_path}/text >&2; exit {status}")
+    with pytest.raises(SlurmUnavailableError, match="Unable to contact slurm controller"):
+        client(tmp_path).read(ShowRunningJobs())
+
+
+def test_x1_exit_0_after_half_an_answer_is_unreadable(tmp_path: Path) -> None:
+    command(tmp_path, "sacctmgr", "printf 'icarus|proj_a|bob'")
+    with pytest.raises(SlurmUnavailableError) as caught:
+        client(tmp_path).read(SHOW)
+    assert caught.value.code == "slurm_output_unreadable"
+
+
+def test_a04_a16_f8_environment_is_the_clients_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
+    monkeypatch.setenv("PHAROS_INTAKE_KEY", "secret")
+    monkeypatch.setenv("SLURM_CONF", "/etc/other/slurm.conf")
+    command(tmp_path, "sacctmgr", f"/usr/bin/env | /usr/bin/sort > {tmp_path}/seen; echo 'cpu|'")
+    assert client(tmp_path).read(ShowTres()) == {"cpu"}
+    seen = dict(line.split("=", 1) for line in (tmp_path / "seen").read_text().splitlines())
+    own = {name: seen[name] for name in ("LC_ALL", "TZ", "SLURM_TIME_FORMAT", "SLURM_CONF")}
+    assert own == {
+        "LC_ALL": "C",
+        "TZ": "UTC",
+        "SLURM_TIME_FORMAT": "%s",
+        "SLURM_CONF": "/etc/other/slurm.conf",
+    }
+    assert not {"LANG", "PHAROS_INTAKE_KEY"} & seen.keys()
+
+
+def test_f9_timeout_ends_the_whole_process_group(tmp_path: Path) -> None:
+    command(tmp_path, "sacctmgr", f"/bin/sleep 600 & echo $! > {tmp_path}/child; wait")
+    with pytest.raises(SlurmUnavailableError) as caught:
+        client(tmp_path, command_seconds=0.5).read(SHOW)
+    assert caught.value.code == "slurm_timeout"
+    child = int((tmp_path / "child").read_text())
+    stat = Path(f"/proc/{child}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_s10_output_is_bounded(tmp_path: Path) -> None:
+    command(tmp_path, "sacctmgr", "exec /usr/bin/yes 'icarus|proj_a|bob||||x|12'")
+    with pytest.raises(SlurmUnavailableError, match="more than 4096 bytes"):
+        client(tmp_path, output_bytes=4096).read(SHOW)
+
+
+def test_s8_absolute_paths_alone(tmp_path: Path) -> None:
+    with pytest.raises(SlurmUnavailableError) as caught:
+        client(tmp_path / "nowhere").read(SHOW)
+    assert caught.value.code == "slurm_command_missing"
+
+
+def test_a36_a48_one_process_writes_many_and_goes_on(tmp_path: Path) -> None:
+    """A line that changes nothing does not stop the next; what became true is read back."""
+    cluster = Cluster(tmp_path / "slurm")
+    cluster.add_account("proj_a")
+    numbers = {name: cluster.add_user("proj_a", name) for name in ("alice", "bob")}
+    slurm = client(cluster.folder)
+    names = ("alice", "gone", "bob")
+    slurm.write(ModifyComments("icarus", [Comment("proj_a", name, "", f"of {name} | é") for name in names]))
+    comments = {item.id: item.comment for item in slurm.read(SHOW)}
+    assert comments[numbers["alice"]] == "of alice | é" and comments[numbers["bob"]] == "of bob | é"
+    assert slurm.runs == 2
+
+
+@pytest.mark.parametrize(
+    ("comment", "writable"),
+    [
+        (Comment("proj_a", "alice", "", "plain | words = pharos:1:x:1 \\ é"), True),
+        (Comment("proj_a", "alice", "compute", ""), True),
+        (Comment("proj_a", "alice", "", 'say "hi"'), False),
+        (Comment("proj_a", "alice", "", "it's"), False),
+        (Comment("proj_a", "alice", "", "two\nlines"), False),
+        (Comment("proj_a", "alice", "", "x" * 2000), False),
+        (Comment("proj_a", "al ice", "", ""), False),
+        (Comment("proj_a", "", "", ""), False),
+        (Comment("proj_a", "alice account=other", "", ""), False),
+        (Comment('a" set adminlevel=Administrator', "alice", "", ""), False),
+    ],
+)
+def test_s8_only_what_is_stored_as_it_stands_is_written(comment: Comment, writable: bool) -> None:
+    """sacctmgr turns quotes into backticks, and a line end would begin another command."""
+    assert is_writable(comment) is writable
+    if not writable:
+        with pytest.raises(ValueError, match="cannot be written"):
+            ModifyComments("icarus", [comment]).stdin()
+
+
+def test_s8_a_command_takes_so_many_changes() -> None:
+    many = [Comment("proj_a", f"m{number}", "", "x") for number in range(MAX_LINES + 1)]
+    with pytest.raises(ValueError, match="cannot be written"):
+        ModifyComments("icarus", many).stdin()
+    assert ModifyComments("icarus", many[:MAX_LINES]).stdin().count(b"\n") == MAX_LINES

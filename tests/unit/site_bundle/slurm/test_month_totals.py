@@ -1,0 +1,97 @@
+"""Totals of a month: half-open, UTC, of AllocTRES (S8; W1, W5, W14, W40, A10, A17, A18, D16)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from site_bundle.reporter.domain.usage import month_of
+from site_bundle.slurm import month_totals
+from site_bundle.slurm.errors import UnreadableOutputError
+from site_bundle.slurm.month_totals import ShowMonth
+from tests.unit.site_bundle.slurm.recordings import recorded
+
+BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
+END = datetime(2026, 11, 1, tzinfo=UTC)
+OCTOBER = ShowMonth("icarus", BEGIN, END)
+LOW, HIGH = int(BEGIN.timestamp()), int(END.timestamp())
+DAY = 86400
+
+
+def total(*lines: str) -> dict[str, dict[str, int]]:
+    return OCTOBER.total(lines)
+
+
+def nodes(*lines: str) -> int:
+    return total(*lines).get("acct", {}).get("node", 0)
+
+
+def test_s8_totals_of_the_lab() -> None:
+    """The job that is over held a node for its second; the running ones hold theirs to the window's end."""
+    lines = recorded("sacct").splitlines()
+    begun = int(lines[0].split("|")[1])
+    window = ShowMonth("icarus", BEGIN, datetime.fromtimestamp(begun + 100, UTC))
+    found = window.total(lines)
+    assert found["proj_a"] == {
+        "cpu": 200, "gres/gpu:gh200": 100, "gres/gpu": 100, "mem": (500 << 20) * 100, "node": 100,
+    }  # fmt: skip
+    assert found["proj_b"]["node"] == 1 + 100 + 100
+
+
+def test_w1_d16_long_and_short_runs_are_exact() -> None:
+    window = ShowMonth("icarus", datetime(2026, 1, 1, tzinfo=UTC), END)
+    begin = int(window.begin.timestamp())
+    assert window.total([f"acct|{begin}|{begin + 45 * DAY}|node=1"])["acct"]["node"] == 64_800 * 60
+    assert nodes(f"acct|{LOW}|{LOW + 1200}|node=2") == 2400
+
+
+def test_w5_allocated_not_requested() -> None:
+    found = total(f"acct|{LOW}|{LOW + 3600}|cpu=144,node=2,mem=1M")
+    assert found["acct"] == {"cpu": 144 * 3600, "node": 7200, "mem": (1 << 20) * 3600}
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "held"),
+    [
+        (LOW - 100, LOW, 0),
+        (LOW - 100, LOW + 1, 1),
+        (HIGH - 1, HIGH, 1),
+        (HIGH, HIGH + 5, 0),
+        (LOW - DAY, HIGH + DAY, HIGH - LOW),
+    ],
+)
+def test_w40_months_are_half_open(begin: int, end: int, held: int) -> None:
+    assert nodes(f"acct|{begin}|{end}|node=1") == held
+
+
+def test_a17_a18_never_begun_and_not_over() -> None:
+    assert nodes(f"acct|None|{LOW + 5}|") == nodes("acct|Unknown|Unknown|") == 0
+    assert nodes(f"acct|{HIGH - 60}|Unknown|node=1") == 60
+
+
+def test_a10_each_run_of_a_requeued_job_once() -> None:
+    assert nodes(f"acct|{LOW}|{LOW + 300}|node=1", f"acct|{LOW + 600}|{LOW + 1860}|node=1") == 300 + 1260
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["acct|1|2", "acct|x|2|node=1", f"acct|{LOW}|{LOW + 9}|node=", f"a|b|{LOW}|{LOW + 9}|node=1", "sacct"],
+)
+def test_x1_one_unreadable_row_makes_the_total_unreadable(line: str) -> None:
+    with pytest.raises(UnreadableOutputError):
+        total(f"acct|{LOW}|{LOW + 9}|node=1", line)
+
+
+def test_s10_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(month_totals, "MAX_KEYS", 3)
+    assert nodes(*(f"acct|{LOW}|{LOW + 10}|node=1,cpu={number}" for number in range(20))) == 200
+
+
+def test_w7_f8_window_is_written_in_utc() -> None:
+    argv = OCTOBER.argv()
+    assert "--starttime=2026-10-01T00:00:00" in argv and "--endtime=2026-11-01T00:00:00" in argv
+    month = month_of(datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC))
+    assert (month.begin.isoformat(), month.end.isoformat()) == (
+        "2026-12-01T00:00:00+00:00", "2027-01-01T00:00:00+00:00",
+    )  # fmt: skip
