@@ -19,6 +19,7 @@ from installer.domain.slurm import (
 from installer.host.commands import CommandError, RunAs
 from installer.host.context import Host
 
+_DATABASE = "slurmdbd_version"
 _ROWS = ("--noheader", "--parsable2", "--readonly")
 Ask = Callable[..., str]
 
@@ -37,10 +38,11 @@ def slurm_findings(host: Host, slurm: Slurm, user: str, run_as: RunAs) -> list[F
     wanted = "slurmdbd's settings, as the agent asks for them"
     remedy = "Start slurmdbd, and let this host's commands reach it (munge, port); see the words of sacctmgr."
     try:
-        settings = parse_settings(ask("sacctmgr", "--readonly", "show", "configuration"))
+        settings = _database_settings(ask)
     except (_Unanswered, SlurmUnreadable) as error:
         return [*findings, unknown("slurm.accounting", str(error), wanted, remedy)]
-    findings.append(passed("slurm.accounting", f"slurmdbd at {settings.get('dbdhost', '?')} answers", wanted))
+    found = f"slurmdbd {settings[_DATABASE]} at {settings.get('dbdhost', '?')} answers"
+    findings.append(passed("slurm.accounting", found, wanted))
     findings.append(_version(ask, settings))
     findings.append(_coordinator_writes(settings))
     findings.append(_cluster(ask, slurm))
@@ -60,12 +62,20 @@ def _ask(host: Host, argv: Sequence[str], run_as: RunAs) -> str:
     return done.stdout
 
 
+def _database_settings(ask: Ask) -> Mapping[str, str]:
+    """slurmdbd's settings. Without it sacctmgr ends with 0 and tells those of its own host alone."""
+    settings = parse_settings(ask("sacctmgr", "--readonly", "show", "configuration"))
+    if not settings.get(_DATABASE):
+        raise _Unanswered("sacctmgr tells this host's settings and none of slurmdbd's: it does not answer")
+    return settings
+
+
 def _version(ask: Ask, settings: Mapping[str, str]) -> Finding:
     """Both ends: slurmdbd decides what a coordinator may do, the commands speak to it (CVE-2025-43904)."""
     wanted = f"{FLOOR}, in slurmdbd and the commands (CVE-2025-43904)"
     remedy = "Update Slurm: before these releases a coordinator can make itself an administrator."
     try:
-        database = parse_version(settings.get("slurmdbd_version", ""))
+        database = parse_version(settings[_DATABASE])
         commands = parse_version(ask("scontrol", "--version"))
     except (_Unanswered, SlurmUnreadable) as error:
         return unknown("slurm.version", str(error), wanted, remedy)

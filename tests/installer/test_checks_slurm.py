@@ -56,6 +56,7 @@ def dropped(text: str, name: str) -> str:
 AWAY = Completed(code=1, stdout="", stderr="slurm_load_ctl_conf error: Unable to contact slurm controller")
 FLAGLESS = said(dropped(recorded("scontrol-config"), "AccountingStoreFlags"))
 RULELESS = said(dropped(recorded("sacctmgr-configuration"), "DisableCoordDBD"))
+ALONE = said(recorded("sacctmgr-configuration-without-slurmdbd"))
 VERSIONLESS = said(dropped(recorded("sacctmgr-configuration"), "SLURMDBD_VERSION"))
 
 
@@ -170,7 +171,9 @@ def test_w2_names_are_compared_as_slurm_keeps_them(both: Both, asked: str, answe
         ("show config", FLAGLESS, "slurm.store-flags"),
         ("show config", said("Unable to contact\n"), "slurm.store-flags"),
         ("configuration", RULELESS, "slurm.coordinator-writes"),
-        ("configuration", VERSIONLESS, "slurm.version"),
+        ("configuration", VERSIONLESS, "slurm.accounting"),
+        ("configuration", ALONE, "slurm.accounting"),
+        ("configuration", accounting("SLURMDBD_VERSION", "none"), "slurm.version"),
         ("--version", Completed(code=127, stdout="", stderr="not found"), "slurm.version"),
         ("show cluster", REFUSED, "slurm.cluster"),
         ("show association", said("pharos\n"), "slurm.account"),
