@@ -28,17 +28,6 @@ def decode_object(raw: bytes, shape: type[T], *, max_bytes: int) -> T:
         raise MalformedJsonError(str(error)) from error
 
 
-def decode_list(raw: bytes, shape: type[T], *, max_bytes: int) -> list[T]:
-    """`raw`, a list at the top, as one `shape` an item. Raises MalformedJsonError."""
-    found: list[T] = []
-    try:
-        for item in parse_list(raw, max_bytes=max_bytes):
-            found.append(read_document(item, shape))
-    except ShapeError as error:
-        raise MalformedJsonError(str(error.inside(f"[{len(found)}]"))) from error
-    return found
-
-
 def parse_object(raw: bytes, *, max_bytes: int) -> dict[str, Any]:
     """The object `raw` holds, by every rule of the module but the shape."""
     value = _parse(raw, max_bytes=max_bytes)
