@@ -1,13 +1,19 @@
 """The profile's dependencies section, and the release and the bootstrap beside it (I4, I5)."""
 
+from typing import Any
+
 import pytest
 
-from installer.domain.manifest import DependencyMode
+from installer.bootstrap.environment import EnvironmentSpec
+from installer.domain.index import Index
+from installer.domain.manifest import DependencyMode, encode
 from installer.domain.profile import Profile, parse_profile
 from installer.domain.refusal import Refusal
 from installer.phases.checks_host import release_finding
+from installer.steps import release_tree
 from tests.installer.archives import Workshop
 from tests.installer.rig import PROFILE, Rig
+from tests.installer.test_install import PYTHON, build_stand_in, offer
 
 URL = "https://packages.example/simple/"
 
@@ -59,6 +65,28 @@ def test_I4_a_release_of_the_other_mode_is_refused(workshop: Workshop, mode: Dep
     profiles = {"wheelhouse": read(), "index": read(mode="index", index_url=URL)}
     found = {name: release_finding(profile, manifest).status for name, profile in profiles.items()}
     assert found.pop(mode) == "pass" and set(found.values()) == {"fail"}
+
+
+def test_I5_install_builds_with_the_profiles_index_whose_authority_is_the_hosts(
+    rig: Rig, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[EnvironmentSpec] = []
+
+    def record(spec: EnvironmentSpec, *arguments: Any, **options: Any) -> None:
+        built.append(spec)
+        build_stand_in(spec, *arguments, **options)
+
+    monkeypatch.setattr(release_tree, "build_environment", record)
+    rig.fake.programs["python3.13"] = PYTHON
+    manifest = encode(workshop.manifest(dependency_mode="index"))
+    offer(rig, workshop, workshop.items(manifest))
+    assert "dependency mode index" in rig.run("install").stderr, "the profile is of mode wheelhouse still"
+    rig.profile(dependencies={"mode": "index", "index_url": URL, "ca_file": "/etc/ssl/index.crt"})
+    result = rig.run("install")
+    assert result.code == 0, result
+    (spec,) = built
+    assert spec.index == Index(url=URL, ca_file=str(rig.paths.at("/etc/ssl/index.crt")))
+    assert spec.trust == rig.paths.trust
 
 
 def test_I4_install_sh_named_another_index_than_the_profile(rig: Rig) -> None:

@@ -21,7 +21,7 @@ from installer.bootstrap.seal import read_seal
 from installer.domain.manifest import encode
 from installer.host.commands import Completed
 from installer.steps import release_tree
-from tests.installer.archives import Workshop
+from tests.installer.archives import Item, Workshop
 from tests.installer.rig import UNIT, Rig
 
 PYTHON = Completed(
@@ -76,8 +76,8 @@ def offered(rig: Rig, workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Ri
     return rig
 
 
-def offer(rig: Rig, workshop: Workshop) -> None:
-    archive = workshop.write()
+def offer(rig: Rig, workshop: Workshop, items: list[Item] | None = None) -> None:
+    archive = workshop.write(items)
     rig.write("/etc/pharos-hpc/allowed_signers", workshop.keys.allowed_signers.read_bytes())
     rig.environment["PHAROS_ARCHIVE"] = str(archive)
     rig.environment["PHAROS_ARCHIVE_SHA256"] = hashlib.sha256(archive.read_bytes()).hexdigest()
