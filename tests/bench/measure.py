@@ -47,6 +47,26 @@ def interleaved(rounds: int, **actions: Callable[[], float]) -> dict[str, float]
     return {name: statistics.median(values) for name, values in figures.items()}
 
 
+def paired(rounds: int, *, over: Callable[[], float], under: Callable[[], float]) -> Result:
+    """Median of the rounds' own ratios, each round two short turns in alternating order.
+
+    What slows the machine for a while slows both turns of a round; what slows one alone is an outlier.
+    """
+    tops: list[float] = []
+    bottoms: list[float] = []
+    for number in range(rounds):
+        for figures, action in [(tops, over), (bottoms, under)][:: 1 if number % 2 == 0 else -1]:
+            figures.append(action())
+    ratios = sorted(top / bottom for top, bottom in zip(tops, bottoms, strict=True))
+    detail = {
+        "over": statistics.median(tops),
+        "under": statistics.median(bottoms),
+        "lowest": ratios[0],
+        "highest": ratios[-1],
+    }
+    return Result(statistics.median(ratios), rounds, detail)
+
+
 def holds(target: Target, ratio: float) -> bool:
     """Does the figure reach what it must?"""
     return ratio >= target.must if target.better == "higher" else ratio <= target.must

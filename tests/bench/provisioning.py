@@ -16,54 +16,55 @@ from datetime import UTC, datetime
 import psycopg
 
 from central.kernel.queries import load_queries
-from tests.bench.intake import (
-    BATCH,
-    SITES,
-    Bodies,
-    Plain,
-    ReportLoad,
-    Running,
-    Sightings,
-    bare_tables,
-    headers_of,
-    rate,
-)
-from tests.bench.measure import Result, interleaved
+from tests.bench.drf import drf_peer
+from tests.bench.intake import BATCH, ROWS, SITES, Bodies, Running, headers_of
+from tests.bench.loads import AccountLoad, Load, Plain, ReportLoad, Sightings, racing
+from tests.bench.measure import Result, paired
+from tests.bench.tables import bare_tables
 
-ROUNDS = 3
+ROUNDS = 9
+
+
+def _compared(over: Load, under: Load) -> Result:
+    """Rows a second of one load by those of the other, in turns."""
+    with racing(over=over, under=under) as rate:
+        return paired(ROUNDS, over=lambda: rate("over"), under=lambda: rate("under"))
 
 
 def report_unchanged_vs_limit(service: Running) -> Result:
     """Unchanged 1,000-resource reports over HTTP, authenticated, logged, metered / L1."""
     bare_tables(service.admin)
-    load, limit = ReportLoad(service.port, BATCH, 0), Sightings(service.admin)
-    rate(load)
-    found = interleaved(ROUNDS, reports=lambda: rate(load), limit=lambda: rate(limit))
-    return Result(found["reports"] / found["limit"], ROUNDS, found)
+    return _compared(ReportLoad(service.port, BATCH), Sightings(service.admin))
+
+
+def accounts_unchanged_vs_limit(service: Running) -> Result:
+    """Unchanged sets of 1,000 accounts over HTTP / L1, in accounts and rows."""
+    bare_tables(service.admin)
+    return _compared(AccountLoad(service.port), Sightings(service.admin))
 
 
 def batch_vs_single(service: Running) -> Result:
     """1,000-resource reports / one resource a request, the same path."""
-    batch, single = ReportLoad(service.port, BATCH, 0), ReportLoad(service.port, 1, 0)
-    rate(batch)
-    found = interleaved(ROUNDS, batch=lambda: rate(batch), single=lambda: rate(single))
-    return Result(found["batch"] / found["single"], ROUNDS, found)
+    return _compared(ReportLoad(service.port, BATCH), ReportLoad(service.port, 1))
+
+
+def batch_vs_drf(service: Running) -> Result:
+    """1,000-resource reports / one resource a request to a Django REST framework view that does the same."""
+    with drf_peer(service.admin) as peer:
+        return _compared(ReportLoad(service.port, BATCH), peer)
 
 
 def report_1pct_vs_unchanged(service: Running) -> Result:
-    """Reports with 1 % changed / unchanged ones."""
-    clean, dirty = ReportLoad(service.port, BATCH, 0), ReportLoad(service.port, BATCH, BATCH // 100)
-    rate(clean)
-    found = interleaved(ROUNDS, changed=lambda: rate(dirty), unchanged=lambda: rate(clean))
-    return Result(found["changed"] / found["unchanged"], ROUNDS, found)
+    """Reports with 1 % changed / unchanged ones, of other rows: one would change back what the other did."""
+    clean = ReportLoad(service.port, BATCH)
+    dirty = ReportLoad(service.port, BATCH, BATCH // 100, first=ROWS)
+    return _compared(dirty, clean)
 
 
 def report_changed_vs_plain(service: Running) -> Result:
     """Reports in which every resource changed / a plain transaction of three statements each."""
     bare_tables(service.admin)
-    dirty, plain = ReportLoad(service.port, BATCH, BATCH), Plain(service.admin)
-    found = interleaved(ROUNDS, changed=lambda: rate(dirty), plain=lambda: rate(plain))
-    return Result(found["changed"] / found["plain"], ROUNDS, found)
+    return _compared(ReportLoad(service.port, BATCH, BATCH), Plain(service.admin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +81,33 @@ class _Figure:
 
 def hot_share(service: Running) -> Result:
     """HOT share, in percent, of the sightings' updates over 1,000 unchanged reports of 1,000 resources."""
-    load, count = ReportLoad(service.port, BATCH, 0), _Figure(service.admin)
-    rate(load, 0.1)
+    count = _Figure(service.admin)
     table = "pg_stat_user_tables WHERE relname = 'allocation_sightings'"
-    before = [count(f"SELECT {column} FROM {table}") for column in ("n_tup_upd", "n_tup_hot_upd")]
-    updates = hot = 0.0
-    deadline = time.monotonic() + 300
-    while updates < 1_000 * BATCH and time.monotonic() < deadline:
-        rate(load, 5.0)
+    with racing(load=ReportLoad(service.port, BATCH)) as rate:
         time.sleep(1.5)
-        updates = count(f"SELECT n_tup_upd FROM {table}") - before[0]
-        hot = count(f"SELECT n_tup_hot_upd FROM {table}") - before[1]
+        before = [count(f"SELECT {column} FROM {table}") for column in ("n_tup_upd", "n_tup_hot_upd")]
+        updates = hot = 0.0
+        deadline = time.monotonic() + 300
+        while updates < 1_000 * BATCH and time.monotonic() < deadline:
+            for _ in range(8):
+                rate("load")
+            time.sleep(1.5)
+            updates = count(f"SELECT n_tup_upd FROM {table}") - before[0]
+            hot = count(f"SELECT n_tup_hot_upd FROM {table}") - before[1]
     size = count("SELECT pg_relation_size('provisioning.allocation_sightings') / 1048576.0")
     return Result(100 * hot / updates, 1, {"updates": updates, "hot": hot, "megabytes": size})
+
+
+def _report_all(service: Running) -> None:
+    """Every row is there, as its Site last said."""
+    with racing(load=ReportLoad(service.port, BATCH)):
+        pass
 
 
 def stale_renewals(service: Running) -> Result:
     """Sightings that renewed a version they had not seen: a change commits while each waits, 200 times."""
     races = 200
-    rate(ReportLoad(service.port, BATCH, 0), 0.1)
+    _report_all(service)
     renew = load_queries("central.provisioning")["renew"].statement
     stale = waited = 0
     find = "SELECT allocation_id::text, content::text, site FROM provisioning.allocation_sightings LIMIT %s"
@@ -132,7 +141,7 @@ def deadlocks(service: Running) -> Result:
     """Deadlocks while every report is sent by two connections at once, its resources in either order."""
     count = _Figure(service.admin)
     statement = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-    rate(ReportLoad(service.port, BATCH, 0), 0.1)
+    _report_all(service)
     before = count(statement)
     sent = 0
     with ThreadPoolExecutor(4) as pool:
@@ -171,7 +180,9 @@ class _Retry:
 
 MEASURES = (
     report_unchanged_vs_limit,
+    accounts_unchanged_vs_limit,
     batch_vs_single,
+    batch_vs_drf,
     report_1pct_vs_unchanged,
     report_changed_vs_plain,
     hot_share,

@@ -35,15 +35,16 @@ ROLES = (
 )
 
 
-def _bin_dir() -> Path:
+def postgres_bin_dir() -> Path:
+    """Where the binaries of this run are."""
     given = os.environ.get("PHAROS_TEST_PG_BIN")
     return Path(given) if given else wheel_bin_dir()
 
 
 def pytest_report_header() -> str:
     """Print which PostgreSQL runs."""
-    shown = subprocess.run([_bin_dir() / "postgres", "--version"], capture_output=True, text=True)
-    return f"database: {shown.stdout.strip()} ({_bin_dir()})"
+    shown = subprocess.run([postgres_bin_dir() / "postgres", "--version"], capture_output=True, text=True)
+    return f"database: {shown.stdout.strip()} ({postgres_bin_dir()})"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -90,7 +91,9 @@ def pg_server() -> Iterator[PgServer]:
     folder = Path(tempfile.mkdtemp(prefix="pharos-pg-", dir="/tmp"))
     folder.chmod(0o711)
     try:
-        with EmbeddedPostgres(folder / "server", _bin_dir(), options={"max_connections": "200"}) as urls:
+        with EmbeddedPostgres(
+            folder / "server", postgres_bin_dir(), options={"max_connections": "200"}
+        ) as urls:
             yield PgServer(urls, {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
