@@ -58,8 +58,8 @@ _LEAF = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(sorted(set(range(256)) - set(b"[]{}")))
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _ZEROS = bytes.maketrans(b"123456789.", b"0" * 10)
-_PATH = re.compile(r" - at `(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.*)`")
+_PATH = re.compile(r" - at `(?:key` in `)?(\$[^`]*)`\Z")
+_UNKNOWN = re.compile(r"\AObject contains unknown field `(.*)`\Z", re.DOTALL)
 
 
 def decode(body: bytes, type_: type[T], *, limits: JsonLimits = DEFAULT_LIMITS) -> T:
@@ -165,7 +165,8 @@ def _refuse_schema(error: msgspec.ValidationError) -> NoReturn:
     reason = _PATH.sub("", message)
     unknown = _UNKNOWN.search(reason)
     if unknown is not None:
-        pointer, reason = f"{pointer}/{unknown.group(1)[:64]}", "unknown field"
+        name = unknown.group(1)[:64].replace("~", "~0").replace("/", "~1")
+        pointer, reason = f"{pointer}/{name}", "unknown field"
     elif reason.startswith("Invalid enum value"):
         reason = "not one of the values the schema allows"
     elif reason.startswith("Invalid value"):
@@ -179,5 +180,9 @@ def _refuse_schema(error: msgspec.ValidationError) -> NoReturn:
 
 
 def _pointer(path: str) -> str:
-    """Turn msgspec's ``$.a[0].b`` into the JSON Pointer ``/a/0/b``."""
-    return re.sub(r"\[([^\]]*)\]", r"/\1", path.removeprefix("$")).replace(".", "/")
+    """Turn msgspec's ``$.a[0].b`` into the JSON Pointer ``/a/0/b``.
+
+    Which member of a map it was, ``[...]``, msgspec does not say: the pointer names the map.
+    """
+    plain = path.removeprefix("$").partition("[...]")[0]
+    return re.sub(r"\[([^\]]*)\]", r"/\1", plain).replace(".", "/")

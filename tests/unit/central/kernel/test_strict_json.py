@@ -108,8 +108,38 @@ def test_d09_the_refusal_names_the_field_by_json_pointer() -> None:
     assert "/rows/1/memory" in problem.detail
 
 
-def test_x4_an_unknown_field_is_named_with_its_place() -> None:
-    assert [e.pointer for e in refused(b'{"rows":[{"other":1}]}').errors] == ["/rows/0/other"]
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        (b'{"rows":[{"other":1}]}', "/rows/0/other"),
+        (b'{"a/b~c":1}', "/a~1b~0c"),
+        (b'{"a\\nb":1}', "/a\nb"),
+        (b'{"x` - at `$.rows":1}', "/x` - at `$.rows"),
+        (b'{"":1}', "/"),
+    ],
+)
+def test_x4_an_unknown_field_is_named_with_its_place(body: bytes, pointer: str) -> None:
+    assert [e.pointer for e in refused(body).errors] == [pointer]
+
+
+class Maps(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    amounts: dict[Annotated[str, msgspec.Meta(pattern=r"\A[a-z]+\Z")], int] = {}
+    lists: dict[str, list[int]] = {}
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        (b'{"amounts":{"cpu":"x"}}', "/amounts"),
+        (b'{"amounts":{"A B":1}}', "/amounts"),
+        (b'{"lists":{"a":[1,"x"]}}', "/lists"),
+    ],
+)
+def test_x4_of_a_map_the_pointer_names_the_map(body: bytes, pointer: str) -> None:
+    """Found by requests made from the OpenAPI: `/configured////` is no place."""
+    with pytest.raises(Problem) as refusal:
+        decode(body, Maps)
+    assert [e.pointer for e in refusal.value.errors] == [pointer]
 
 
 @pytest.mark.parametrize(
