@@ -1,4 +1,4 @@
-"""Who calls and what they may (waldur.md §1, §3): tokens, visibility, the table of permissions.
+"""Who calls and what they may: tokens, visibility, the table of permissions.
 
 Where 8.1.3's table is silent and the seed speaks (a provider's manager reports usage, an offering's manager
 names its users), the seed's word stands in the table.

@@ -1,4 +1,4 @@
-"""What is read only (waldur.md §1, §3, §6 to §8): the caller, offerings, providers, pools, usage rows, people
+"""What is read only: the caller, offerings, providers, pools, usage rows, people
 of a project."""
 
 from __future__ import annotations

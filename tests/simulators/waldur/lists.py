@@ -1,4 +1,4 @@
-"""Lists (waldur.md §2): filters, order, pages, trimmed rows, `Link` and `X-Result-Count`.
+"""Lists: filters, order, pages, trimmed rows, `Link` and `X-Result-Count`.
 
 A filter that Waldur has and the simulator has not is refused (501), never passed over: a caller that spells a
 filter wrongly would otherwise read rows it did not ask for.

@@ -1,4 +1,4 @@
-"""Offering users (waldur.md §5): the list, a row, its site login, its states, its POSIX identity."""
+"""Offering users: the list, a row, its site login, its states, its POSIX identity."""
 
 from __future__ import annotations
 

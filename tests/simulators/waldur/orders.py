@@ -1,4 +1,4 @@
-"""Orders (waldur.md §7): reading, and the provider's moves with what they do to the resource."""
+"""Orders: reading, and the provider's moves with what they do to the resource."""
 
 from __future__ import annotations
 

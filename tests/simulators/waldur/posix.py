@@ -1,4 +1,4 @@
-"""POSIX identities of offering users (waldur.md §5): shells, homes, ids and groups out of a pool."""
+"""POSIX identities of offering users: shells, homes, ids and groups out of a pool."""
 
 from __future__ import annotations
 

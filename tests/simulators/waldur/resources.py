@@ -1,4 +1,4 @@
-"""Provider resources (waldur.md §4): the list, a row, its team, and what a provider may do to it."""
+"""Provider resources: the list, a row, its team, and what a provider may do to it."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Stage:
         return rows[uuid]
 
     def stand(self, **plugin_options: Any) -> dict[str, str]:
-        """A node-hour offering (waldur.md §8) with its provider, pool, customer and one token a role.
+        """A node-hour offering with its provider, pool, customer and one token a role.
 
         The UUIDs and tokens by name: `owner`, `manager`, `offering_manager`, `staff`, `consumer`.
         """

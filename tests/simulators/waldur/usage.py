@@ -1,4 +1,11 @@
-"""Reported usage (waldur.md §6): rules 1 to 10 in order, upserts by month, what resources show of it."""
+"""Reported usage: its ten rules in order, upserts by month, what resources show of it.
+
+1. A resource or a plan period is named. 2. The resource lives: OK, Updating or Terminating. 3. Components are
+of the offering and usage, limit or one-time billed. 4. No date in the future, whoever asks. 5. A date needs
+staff or a role on the provider (an offering's manager gets 400). 6. A past month takes limit-billed and
+prepaid components alone, but for staff. 7. RESOURCE.SET_USAGE. 8. The month's amount is replaced; only listed
+types change; duplicates become one row. 9. A limit is no barrier. 10. Nor is a month already invoiced.
+"""
 
 from __future__ import annotations
 

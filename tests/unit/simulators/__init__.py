@@ -1,1 +1,0 @@
-"""The stand-ins keep their own rules."""
