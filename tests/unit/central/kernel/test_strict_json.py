@@ -114,7 +114,7 @@ def test_d09_the_refusal_names_the_field_by_json_pointer() -> None:
         (b'{"rows":[{"other":1}]}', "/rows/0/other"),
         (b'{"a/b~c":1}', "/a~1b~0c"),
         (b'{"a\\nb":1}', "/a\nb"),
-        (b'{"x` - at `$.rows":1}', "/x` - at `$.rows"),
+        (b'{"x - at `$.rows`":1}', "/x - at `$.rows`"),
         (b'{"":1}', "/"),
     ],
 )
