@@ -34,7 +34,7 @@ class ShowMonth:
             *flags,
             f"--clusters={self.cluster}",
             *window,
-            "--format=Account,Start,End,AllocTRES",
+            "--format=Account,AllocTRES,Start,End",
         ]
 
     def total(self, lines: Iterable[str]) -> Totals:
@@ -43,33 +43,38 @@ class ShowMonth:
         """
         low, high = int(self.begin.timestamp()), int(self.end.timestamp())
         totals: Totals = {}
-        seconds: dict[tuple[str, str], int] = {}
+        seconds: dict[str, int] = {}  # by account and TRES as the row writes them: each is parsed once
         for line in lines:
             try:
-                account, begun, ended, tres = line.split("|")
-                begin = int(begun) if begun.isdecimal() else _never(begun, high)
-                end = int(ended) if ended.isdecimal() else _never(ended, high)
+                key, begun, ended = line.rsplit("|", 2)
+                try:
+                    begin, end = int(begun), int(ended)
+                except ValueError:
+                    begin, end = _instant(begun, high), _instant(ended, high)
             except ValueError as error:
-                raise UnreadableOutputError("a row that is not account, start, end and TRES") from error
+                raise UnreadableOutputError("a row that is not account, TRES, start and end") from error
             held = (end if end < high else high) - (begin if begin > low else low)
             if held > 0:
-                key = (account, tres)
-                seconds[key] = seconds.get(key, 0) + held
-                if len(seconds) > MAX_KEYS:
-                    _fold(seconds, totals)
+                try:
+                    seconds[key] += held
+                except KeyError:
+                    seconds[key] = held
+                    if len(seconds) > MAX_KEYS:
+                        _fold(seconds, totals)
         _fold(seconds, totals)
         return totals
 
 
-def _never(text: str, high: int) -> int:
-    """`Unknown` and `None`: not yet, so beyond the window."""
-    if text not in {"Unknown", "None", ""}:
-        raise ValueError(text)
-    return high
+def _instant(text: str, high: int) -> int:
+    """Seconds; `Unknown` and `None` are not yet, so beyond the window. ValueError."""
+    return high if text in {"Unknown", "None", ""} else int(text)
 
 
-def _fold(seconds: dict[tuple[str, str], int], totals: Totals) -> None:
-    for (account, tres), held in seconds.items():
+def _fold(seconds: dict[str, int], totals: Totals) -> None:
+    for key, held in seconds.items():
+        account, bar, tres = key.partition("|")
+        if not bar or "|" in tres:
+            raise UnreadableOutputError("a row that is not account, TRES, start and end")
         kept = totals.setdefault(account, {})
         for name, count in parse_tres(tres).items():
             kept[name] = kept.get(name, 0) + count * held
