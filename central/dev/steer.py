@@ -1,13 +1,13 @@
 """Has Beto's stand-in of a running stack obey, at its socket."""
 
 import json
-import os
 import socket
 from pathlib import Path
 from typing import Any, Final
 
 from central.dev.plan import DevRefused
 from central.dev.state import read_dev_json
+from central.kernel.socket_paths import short_path
 
 _SECONDS: Final = 30.0
 
@@ -15,20 +15,16 @@ _SECONDS: Final = 30.0
 def steer(state: Path, act: str, **arguments: Any) -> dict[str, Any]:
     """What the stand-in answers to one command. Raises `DevRefused`."""
     control = Path(read_dev_json(state)["beto"]["control"])
-    folder = os.open(control.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # a socket's address holds 107 bytes (unix(7)), a state folder's path may be longer
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        with short_path(control) as path, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_SECONDS)
-            connection.connect(f"/proc/self/fd/{folder}/{control.name}")
+            connection.connect(path)
             with connection.makefile("rw", encoding="utf-8") as stream:
                 stream.write(json.dumps({"act": act, **arguments}) + "\n")
                 stream.flush()
                 answer: dict[str, Any] = json.loads(stream.readline())
     except (OSError, ValueError) as error:
         raise DevRefused(f"Beto's stand-in does not obey ({type(error).__name__}): is dev up?") from None
-    finally:
-        os.close(folder)
     if "error" in answer:
         raise DevRefused(f"Beto's stand-in: {answer['error']}")
     return answer

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID, uuid4
 
 from flask import Flask, Response, request
-from prometheus_client import generate_latest
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.routing import RequestRedirect
@@ -48,6 +47,8 @@ _LOG = logging.getLogger("central.http")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 _ROUTE = "pharos.route"
+METRICS = "pharos.metrics"
+"""Where an application keeps its `Metrics` among its extensions."""
 _REQUEST_ID = "HTTP_X_REQUEST_ID"
 
 
@@ -80,6 +81,7 @@ def create_app(
     app = Flask(name, static_folder=None, template_folder=None)
     app.config.update(MAX_CONTENT_LENGTH=limits.body_bytes, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False
+    app.extensions[METRICS] = metrics
     install_error_handlers(app, metrics)
 
     @app.before_request
@@ -109,9 +111,7 @@ def create_app(
 
     @app.get("/metrics")
     def _metrics() -> Response:
-        return Response(
-            generate_latest(metrics.registry), content_type="text/plain; version=0.0.4; charset=utf-8"
-        )
+        return Response(metrics.expose(), content_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.wsgi_app = _Observed(app.wsgi_app, metrics, trusted_proxies)  # type: ignore[method-assign]
     return app

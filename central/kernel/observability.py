@@ -16,9 +16,17 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 
 from central.kernel.times import format_rfc3339
+from central.kernel.worker_metrics import WorkerMetrics
 
 _SECRET = re.compile(r"token|secret|password|authori[sz]ation|cookie|private", re.IGNORECASE)
 _PRIORITY = {"debug": 7, "info": 6, "warning": 4, "error": 3, "critical": 2}
@@ -101,6 +109,7 @@ class Metrics:
     def __init__(self, process: str) -> None:
         self.process = process
         self.registry = CollectorRegistry()
+        self._shared: WorkerMetrics | None = None
         ProcessCollector(registry=self.registry)
         self.requests = Counter(
             "pharos_http_requests_total",
@@ -121,6 +130,14 @@ class Metrics:
         self.problems = Counter(
             "pharos_problems_total", "Refusals by code.", ["code"], registry=self.registry
         )
+
+    def expose(self) -> bytes:
+        """Everything in the text format: of this worker, or of all once it is shared."""
+        return self._shared.expose() if self._shared else generate_latest(self.registry)
+
+    def share(self, shared: WorkerMetrics | None) -> None:
+        """From now on, tell what every worker counts."""
+        self._shared = shared
 
     def gauge(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Add a gauge whose value is read when it is scraped."""

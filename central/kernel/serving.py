@@ -15,8 +15,10 @@
 import os
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 from flask import Flask
@@ -24,7 +26,10 @@ from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
+from central.kernel.http import METRICS
+from central.kernel.observability import Metrics
 from central.kernel.serving_worker import SPARE_CONNECTIONS, PatientWorker
+from central.kernel.worker_metrics import WorkerMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +48,8 @@ class Service:
 class ServingOptions:
     """Where and how to listen; ``threads`` = sites × pollers + 16 for the Site API (``site_api_threads``).
 
-    With several ``workers`` each counts for itself and ``/metrics`` shows the one that answers: run one
-    worker and more replicas where that matters. ``receive_seconds`` is for a request's whole head,
+    With several ``workers`` each counts for itself, and ``/metrics`` of any tells of all, apart under a label
+    ``worker`` (``worker_metrics``). ``receive_seconds`` is for a request's whole head,
     ``body_seconds`` for its whole body (8 MiB at 140 kB/s) and, once more, for taking the answer.
     """
 
@@ -72,17 +77,22 @@ def serve(build: Callable[[], Service], options: ServingOptions) -> int:
     ``OSError`` or a bad certificate ends with a code other than 0 and a log line.
     """
     os.environ.pop("SCRIPT_NAME", None)  # gunicorn would take a path prefix from it
-    application = _Application(build, options)
+    folder = Path(mkdtemp(prefix="pharos-metrics-")) if options.workers > 1 else None
+    application, parent = _Application(build, options, folder), os.getpid()
     try:
         Arbiter(application).run()
     except SystemExit as stopped:
         return stopped.code if isinstance(stopped.code, int) else 1
+    finally:
+        if folder is not None and os.getpid() == parent:  # a worker leaves through here, too
+            rmtree(folder, ignore_errors=True)
     return 0
 
 
 class _Application(BaseApplication):  # type: ignore[misc] # gunicorn ships no types
-    def __init__(self, build: Callable[[], Service], options: ServingOptions) -> None:
+    def __init__(self, build: Callable[[], Service], options: ServingOptions, shared: Path | None) -> None:
         self._build = build
+        self._shared = shared
         self._options = options
         self.service: Service | None = None
         self.receive_seconds = options.receive_seconds
@@ -94,8 +104,22 @@ class _Application(BaseApplication):  # type: ignore[misc] # gunicorn ships no t
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        self.service = self._build()
+        service = self._build()
+        self.service = service if self._shared is None else _shared(service, self._shared, self._options)
         return self.service.app
+
+
+def _shared(service: Service, folder: Path, options: ServingOptions) -> Service:
+    """The service with the metrics of every worker."""
+    metrics: Metrics = service.app.extensions[METRICS]
+    workers = WorkerMetrics(metrics.registry, folder, options.workers)
+    metrics.share(workers)
+
+    def close() -> None:
+        service.close()
+        workers.close()
+
+    return replace(service, close=close)
 
 
 def gunicorn_settings(options: ServingOptions) -> dict[str, Any]:

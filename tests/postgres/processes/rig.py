@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Programs:
     server: PgServer
     database: str
     folder: Path
+    pids: dict[int, int] = field(default_factory=dict)
+    """Port → process id of what is being served."""
 
     def url(self, role: str) -> str:
         """The path of a private file with a role's URL."""
@@ -86,6 +88,7 @@ class Programs:
             process = subprocess.Popen(
                 [*COMMAND, *words], env=_with(environment), stderr=sink, start_new_session=True
             )
+        self.pids[port] = process.pid
         try:
             until(lambda: _ready(process, port, log))
             yield log

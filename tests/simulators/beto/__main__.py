@@ -24,7 +24,7 @@ from typing import Any
 from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
-from tests.simulators.beto.control import bound_path
+from central.kernel.socket_paths import short_path
 from tests.simulators.beto.speaker import speaking
 from tests.simulators.beto.steering import World
 
@@ -87,7 +87,7 @@ def serve(obey: Obey, path: Path, parent: int | None) -> None:
         signal.signal(number, lambda *_: stop.set())
     path.unlink(missing_ok=True)
     os.umask(0o177)
-    with bound_path(path) as short, socketserver.ThreadingUnixStreamServer(short, Handler) as server:
+    with short_path(path) as short, socketserver.ThreadingUnixStreamServer(short, Handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         print(json.dumps({"ready": True}), flush=True)

@@ -1,6 +1,4 @@
-"""How Beto's process is told what to do from another one."""
-
-from __future__ import annotations
+"""Unix sockets whose path may be longer than a socket address holds (unix(7): 107 bytes)."""
 
 import os
 from collections.abc import Iterator
@@ -9,8 +7,8 @@ from pathlib import Path
 
 
 @contextmanager
-def bound_path(path: Path) -> Iterator[str]:
-    """A short name of a socket's path, whose own may be longer than a socket address holds (unix(7): 108)."""
+def short_path(path: Path) -> Iterator[str]:
+    """A short name to bind or connect by while the block runs. Raises `OSError` without its folder."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}"
