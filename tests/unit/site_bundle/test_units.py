@@ -127,6 +127,12 @@ def test_I06_notifies_and_is_watched(unit: Unit) -> None:
     assert int(unit.directive("WatchdogSec")[0]) >= 2 * (50 + 30)
 
 
+def test_I17_nothing_takes_a_port_of_its_choice(unit: Unit) -> None:
+    """The reporter's LDAP library binds each socket to port 0, any free one, before it connects."""
+    wanted = {"ssh-access": "any", "reporter": "1-65535"}
+    assert unit.directive("SocketBindDeny") == [wanted[unit.component]]
+
+
 def test_I7_each_sees_what_its_work_needs_and_no_more(unit: Unit) -> None:
     """The access agent has no business with Slurm, the reporter none with the directory's socket."""
     (hidden,) = unit.directive("InaccessiblePaths")
@@ -142,7 +148,6 @@ def test_I7_each_sees_what_its_work_needs_and_no_more(unit: Unit) -> None:
     [
         ("LimitCORE", "0"),
         ("OOMPolicy", "stop"),
-        ("SocketBindDeny", "any"),
         ("IPAddressDeny", "multicast"),
         ("NoNewPrivileges", "yes"),
         ("CapabilityBoundingSet", ""),
