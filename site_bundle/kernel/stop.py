@@ -39,6 +39,14 @@ class Stop:
         if self._interruptible:
             raise StopRequested
 
+    def settle(self) -> None:
+        """The work is ended: no signal comes again. The interpreter gives signals their default action before
+        it has ended itself, and then one more alarm would kill it (signal(7)).
+        """
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, signal.SIG_IGN)
+
     def check(self) -> None:
         """Raises StopRequested if the end was asked for: called between two units of work."""
         if self.requested:

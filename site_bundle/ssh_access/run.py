@@ -34,4 +34,6 @@ def run_agent_process() -> int:
     except SiteError as error:
         log.error("cannot_run", code=error.code, found=error.found, wanted=error.wanted, remedy=error.remedy)  # noqa: TRY400
         return error.exit_status
+    finally:
+        stop.settle()
     return 0

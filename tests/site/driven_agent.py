@@ -52,6 +52,7 @@ def main() -> int:
         limits=AgentLimits(**drive.get("limits", {})),
         checkpoint=checkpoint,
     )
+    stop.settle()
     return 0
 
 
