@@ -1,0 +1,150 @@
+"""`TokenIssuer` over HTTP: the members' issuer at its token endpoint, as the confidential client (E5).
+
+RFC 6749 §4.1.3 and §6, RFC 7636, RFC 8693, RFC 7009. A 400 or 401 with `invalid_grant` is the only definite
+no; every other failure is `Unavailable`, so that an issuer's outage ends no consent (X1). Nothing of a
+request or an answer is logged, and no error holds more than the status.
+"""
+
+import base64
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import jwt
+import urllib3
+
+from central.execution.application.member_consents import GrantRefused
+from central.execution.application.ports import MemberToken
+from central.execution.domain.consent import Tokens
+from central.kernel.errors import Unavailable
+
+ACCESS_TOKEN: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a type's name
+EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLimits:
+    """Bounds of one call; `timeout` in seconds, sizes in bytes."""
+
+    timeout: float = 5.0
+    answer_max: int = 65_536
+    lifetime_max: int = 86_400
+
+
+TOKEN_LIMITS: Final = TokenLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Central at the issuer."""
+
+    client_id: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"Client({self.client_id!r})"
+
+
+class OidcTokens:
+    """The adapter. Safe to share between threads. `token_url` and `revoke_url` are https."""
+
+    def __init__(self, token_url: str, revoke_url: str, client: Client, ca_file: str | None = None) -> None:
+        self._token_url = token_url
+        self._revoke_url = revoke_url
+        pair = f"{quote(client.client_id, safe='')}:{quote(client.secret, safe='')}"
+        self._authorization = "Basic " + base64.b64encode(pair.encode()).decode()
+        self._pool = urllib3.PoolManager(
+            ca_certs=ca_file, timeout=TOKEN_LIMITS.timeout, retries=False, maxsize=4
+        )
+
+    def redeem(self, code: str, verifier: str, redirect_uri: str, now: datetime) -> tuple[str, Tokens]:
+        """See `TokenIssuer`."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "code_verifier": verifier,
+            "redirect_uri": redirect_uri,
+        }
+        tokens = self._tokens(form, now)
+        # It came from the issuer itself, over TLS, in answer to this very request: its subject needs no
+        # further proof (OpenID Connect Core 1.0 §3.1.3.7, item 6).
+        claims = jwt.decode(tokens.access, options={"verify_signature": False})
+        return str(claims.get("sub", "")), tokens
+
+    def refresh(self, refresh_token: str, now: datetime) -> Tokens:
+        """See `TokenIssuer`."""
+        return self._tokens({"grant_type": "refresh_token", "refresh_token": refresh_token}, now)
+
+    def exchange(self, access_token: str, audience: str, now: datetime) -> MemberToken:
+        """See `TokenIssuer`."""
+        form = {
+            "grant_type": EXCHANGE,
+            "subject_token": access_token,
+            "subject_token_type": ACCESS_TOKEN,
+            "audience": audience,
+        }
+        answer = self._ask(form)
+        return MemberToken(_text(answer, "access_token"), now + _lifetime(answer))
+
+    def revoke(self, refresh_token: str) -> None:
+        """See `TokenIssuer`."""
+        status, _ = self._post(self._revoke_url, {"token": refresh_token, "token_type_hint": "refresh_token"})
+        if status != 200:
+            raise _unavailable(f"answered {status} to a revocation")
+
+    def _tokens(self, form: dict[str, str], now: datetime) -> Tokens:
+        answer = self._ask(form)
+        access, refresh = _text(answer, "access_token"), _text(answer, "refresh_token")
+        return Tokens(access, refresh, now + _lifetime(answer))
+
+    def _ask(self, form: dict[str, str]) -> dict[str, object]:
+        status, body = self._post(self._token_url, form)
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = None
+        if status in (400, 401) and isinstance(answer, dict) and answer.get("error") == "invalid_grant":
+            raise GrantRefused
+        if status != 200 or not isinstance(answer, dict):
+            raise _unavailable(f"answered {status}")
+        return answer
+
+    def _post(self, url: str, form: dict[str, str]) -> tuple[int, bytes]:
+        headers = {
+            "Authorization": self._authorization,
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Accept": "application/json",
+        }
+        try:
+            answer = self._pool.request(
+                "POST", url, body=urlencode(form), headers=headers, redirect=False, preload_content=False
+            )
+            try:
+                body = answer.read(TOKEN_LIMITS.answer_max + 1, decode_content=True)
+            finally:
+                answer.release_conn()
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _unavailable(f"cannot be reached ({type(error).__name__})") from None
+        if len(body) > TOKEN_LIMITS.answer_max:
+            raise _unavailable(f"answers more than {TOKEN_LIMITS.answer_max} bytes")
+        return answer.status, body
+
+
+def _text(answer: dict[str, object], name: str) -> str:
+    value = answer.get(name)
+    if not isinstance(value, str) or not value or not value.isascii() or not value.isprintable():
+        raise _unavailable(f"answers no {name}")
+    return value
+
+
+def _lifetime(answer: dict[str, object]) -> timedelta:
+    seconds = answer.get("expires_in")
+    if type(seconds) is not int or not 0 < seconds <= TOKEN_LIMITS.lifetime_max:
+        raise _unavailable("answers no lifetime in whole seconds")
+    return timedelta(seconds=seconds)
+
+
+def _unavailable(what: str) -> Unavailable:
+    return Unavailable("unavailable", f"the members' issuer {what}; the consent stands, try again")

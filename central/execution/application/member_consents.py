@@ -1,0 +1,126 @@
+"""Members' offline consents: given once by the member, used for each native action (E5, K09).
+
+One refresh at a time for a member: the store holds the row's lock while the issuer is asked, so that a second
+caller waits and then finds the fresh access token instead of using up the same refresh token.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from central.execution.application.ports import ConsentExpired, MemberToken
+from central.execution.domain.consent import Consent, Tokens, ended, refreshed
+
+
+class GrantRefused(Exception):
+    """The issuer says definitely no: the code, or the refresh token, is good for nothing any more."""
+
+
+class WrongMember(Exception):
+    """The code was given by somebody else than who hands it in."""
+
+
+class TokenIssuer(Protocol):
+    """The members' issuer at its token endpoint. `Unavailable` for anything but a definite answer."""
+
+    def redeem(self, code: str, verifier: str, redirect_uri: str, now: datetime) -> tuple[str, Tokens]:
+        """The subject and tokens of an authorization code. `GrantRefused`."""
+        ...
+
+    def refresh(self, refresh_token: str, now: datetime) -> Tokens:
+        """The next tokens. `GrantRefused`."""
+        ...
+
+    def exchange(self, access_token: str, audience: str, now: datetime) -> MemberToken:
+        """A token for one audience alone, as short as the issuer makes it. `GrantRefused`."""
+        ...
+
+    def revoke(self, refresh_token: str) -> None:
+        """Tells the issuer that a consent is over."""
+        ...
+
+
+class Consents(Protocol):
+    """The store; what it keeps is encrypted with a key that is not in the database."""
+
+    def read(self, party: UUID) -> Consent | None:
+        """The member's consent, None where none was ever given."""
+        ...
+
+    def change(self, party: UUID, change: Callable[[Consent | None], Consent]) -> Consent:
+        """Replaces it under the member's lock; `change` runs once, and what it raises changes nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GiveConsent:
+    """The member hands over a code: one time, bound to its verifier (RFC 7636)."""
+
+    issuer: TokenIssuer
+    consents: Consents
+    subject_of: Callable[[str], UUID]
+
+    def __call__(self, party: UUID, code: str, verifier: str, redirect_uri: str, now: datetime) -> Consent:
+        """The consent that stands now. `GrantRefused`, `WrongMember`, `Unavailable`."""
+        subject, tokens = self.issuer.redeem(code, verifier, redirect_uri, now)
+        if self.subject_of(subject) != party:
+            self.issuer.revoke(tokens.refresh)
+            raise WrongMember
+        return self.consents.change(party, lambda _: Consent(tokens, now, now))
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawConsent:
+    """The member takes it back: nothing is refreshed from here on, and the issuer is told."""
+
+    issuer: TokenIssuer
+    consents: Consents
+
+    def __call__(self, party: UUID, now: datetime) -> Consent | None:
+        """The ended consent, None where none was given. `Unavailable` if the issuer could not be told."""
+        known = self.consents.read(party)
+        if known is None or not known.stands:
+            return known
+        over = self.consents.change(party, lambda at: ended(at or known, now))
+        self.issuer.revoke(over.tokens.refresh)
+        return over
+
+
+@dataclass(frozen=True, slots=True)
+class TokensFromConsents:
+    """`MemberTokens`. `audiences` maps a Site to its Slurm's audience at the issuer."""
+
+    issuer: TokenIssuer
+    consents: Consents
+    audiences: Mapping[str, str]
+
+    def token(self, party: UUID, site: str, now: datetime) -> MemberToken:
+        """See `MemberTokens`."""
+        try:
+            return self.issuer.exchange(self._access(party, now), self.audiences[site], now)
+        except GrantRefused:
+            raise ConsentExpired from None
+
+    def _access(self, party: UUID, now: datetime) -> str:
+        known = self.consents.read(party)
+        if known is None or not known.stands:
+            raise ConsentExpired
+        if known.serves(now):
+            return known.tokens.access
+        fresh = self.consents.change(party, lambda at: self._next(at, now))
+        if not fresh.stands:
+            raise ConsentExpired
+        return fresh.tokens.access
+
+    def _next(self, known: Consent | None, now: datetime) -> Consent:
+        """Rules 1 to 3 of the consent, under its lock: another caller may have been here first."""
+        if known is None:
+            raise ConsentExpired
+        if not known.stands or known.serves(now):
+            return known
+        try:
+            return refreshed(known, self.issuer.refresh(known.tokens.refresh, now), now)
+        except GrantRefused:
+            return ended(known, now)
