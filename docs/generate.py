@@ -42,6 +42,7 @@ OTHER_VARIABLES = {
     "PHAROS_PYTHON": "`install.sh`: the Python 3.13 to use; otherwise `python3.13` is looked for and run",
     "PHAROS_ARCHIVE": "set by the bootstrap for the phases: the verified archive",
     "PHAROS_ARCHIVE_SHA256": "set by the bootstrap for the phases: its SHA-256, verified again before use",
+    "PHAROS_INDEX_URL": "set by the bootstrap for the phases: `--index-url`, to be the profile's",
     "PHAROS_LAB_CHECKPOINT": "laboratory only: where to stop or die; a production profile ignores it",
 }
 """Variables that are no component's setting."""

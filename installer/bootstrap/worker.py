@@ -24,11 +24,8 @@ from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from _typeshed.importlib import PathEntryFinderProtocol
 
 _CHECKED: Final = b"\x03\0\0\0"
 _MARSHAL: Final = 2
@@ -105,7 +102,7 @@ def _ask_only(origin: str) -> None:
     session.send = guarded
 
 
-def _keeping(tools: Path) -> "Callable[[str], PathEntryFinderProtocol]":
+def _keeping(tools: Path) -> Callable[[str], Any]:
     """A hook for the import path: modules below ``tools`` leave their bytecode, whatever -B says."""
 
     class Keeping(SourceFileLoader):
@@ -119,7 +116,7 @@ def _keeping(tools: Path) -> "Callable[[str], PathEntryFinderProtocol]":
 
     make = FileFinder.path_hook((Keeping, SOURCE_SUFFIXES))
 
-    def hook(path: str) -> "PathEntryFinderProtocol":
+    def hook(path: str) -> Any:
         if not Path(path).is_relative_to(tools):
             raise ImportError(path)
         return make(path)

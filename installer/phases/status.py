@@ -16,7 +16,7 @@ from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.files import unreadable
 from installer.host.links import component_link
-from installer.host.observe import observe_component, reported_status
+from installer.host.observe import observe_component, reported_status, systemd_unanswered
 from installer.host.systemd import ServiceError
 from installer.phases.outcome import Outcome
 from installer.phases.rendering import edited_files
@@ -100,22 +100,26 @@ class _Look:
             self.faults.append(refusal)
         except OSError as error:
             self.faults.append(unreadable(Path(str(error.filename)), error))
-        except (ServiceError, CommandError) as error:
-            self.faults.append(
-                Refusal(
-                    "unreadable",
-                    found=str(error),
-                    wanted="an answer",
-                    remedy="Run status as root; see the journal of systemd.",
-                    exit_code=VERIFICATION_FAILED,
-                )
-            )
+        except ServiceError as error:
+            self.faults.append(systemd_unanswered(error))
+        except CommandError as error:
+            self.faults.append(_component_unanswered(error))
         return None
 
     def words(self, read: Callable[[], str]) -> str:
         """The fact as text; "<unreadable>", and a fault kept, when it could not be had."""
         fact = self.at(read)
         return UNREADABLE if fact is None else fact
+
+
+def _component_unanswered(error: CommandError) -> Refusal:
+    return Refusal(
+        "component_unanswered",
+        found=str(error),
+        wanted="what the component's own status verb says",
+        remedy="Run it by hand, as the component's user or root.",
+        exit_code=VERIFICATION_FAILED,
+    )
 
 
 def _exit_code(rows: Sequence[ComponentStatus], faults: Sequence[Refusal], *, unfinished: bool) -> int:

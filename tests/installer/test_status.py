@@ -97,6 +97,21 @@ def test_x1_a_systemd_that_does_not_answer_is_4(
     assert "running  <unreadable>" in result.stdout and "no answer" in result.stdout
 
 
+def test_x1_a_component_that_cannot_be_asked_is_4_and_not_unhealthy(
+    rig: Rig, active: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from installer.host.commands import CommandError
+    from installer.phases import status
+
+    def hang(*_arguments: object) -> None:
+        raise CommandError("pharos-ssh-access: no answer within 20 s")
+
+    monkeypatch.setattr(status, "ask_component", hang)
+    result = rig.run("status")
+    assert result.code == 4 and "healthy  <unreadable>" in result.stdout
+    assert "component_unanswered" in result.stdout
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_quiet_tells_every_failed_check(rig: Rig, quiet: bool) -> None:
     rig.release("0.1.0")
