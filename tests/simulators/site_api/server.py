@@ -91,6 +91,7 @@ class Handler(BaseHTTPRequestHandler):
     server: SiteApiServer
     protocol_version = "HTTP/1.1"
     timeout = 70
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         self._serve("GET")
