@@ -10,12 +10,14 @@ from pathlib import Path
 
 import click
 
-from tests.bench import intake, provisioning, site
+from tests.bench import intake, provisioning, reporter, site
 from tests.bench.measure import Result, holds, table, write
 from tests.bench.targets import TARGETS
 
 REPORT = Path(__file__).parents[2] / "build" / "bench.json"
 ON_HOST = {measure.__name__: measure for measure in site.MEASURES}
+BY_ITSELF = {measure.__name__: measure for measure in reporter.MEASURES}
+ON_UPSTREAM = {measure.__name__: measure for measure in upstream.MEASURES}
 ON_INTAKE = {measure.__name__: measure for measure in provisioning.MEASURES}
 
 
@@ -39,6 +41,15 @@ def main(keys: tuple[str, ...]) -> None:
             for key in (key for key in ON_INTAKE if key in wanted):
                 click.echo(f"{key} ...", err=True)
                 results[key] = ON_INTAKE[key](served)
+    for key in (key for key in BY_ITSELF if key in wanted):
+        click.echo(f"{key} ...", err=True)
+        results[key] = BY_ITSELF[key]()
+    if any(key in ON_UPSTREAM for key in wanted):
+        click.echo("a lab host with 1,000 accounts and the upstream agent ...", err=True)
+        with upstream.standing() as beside:
+            for key in (key for key in ON_UPSTREAM if key in wanted):
+                click.echo(f"{key} ...", err=True)
+                results[key] = ON_UPSTREAM[key](beside)
     write(REPORT, results, TARGETS)
     click.echo(table(results, TARGETS))
     sys.exit(0 if all(holds(TARGETS[key], result.ratio) for key, result in results.items()) else 3)
