@@ -1,0 +1,192 @@
+"""One pass of the reporter beside one of the upstream site agent: same host, Slurm and Waldur (S8, S9).
+
+`standing()` boots a lab host whose Slurm and directory hold `ACCOUNTS` accounts, one an allocation, and
+serves it the Waldur simulator over TLS with the same resources and members. The upstream agent runs there in
+an environment of its own with its Slurm plugin, configured as its manual has it.
+
+What is compared: `pharos-reporter once` as typed, interpreter and imports included, beside the agent's
+`membership_sync` without its start of some seconds: that mode reads accounts, members and limits, as the
+reporter does. `report` (usage alone) stands in the detail. What the stand-ins needed is taken off both.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from tests.bench import upstream_ours
+from tests.bench.measure import Result
+from tests.bench.upstream_ours import Ours
+from tests.lab.host import LabHost
+from tests.lab.tree import ensure_tree
+from tests.simulators.waldur.process import WaldurProcess
+
+ACCOUNTS = 1_000
+NAME = "vm.lab.test"
+HERE = Path(__file__).parent
+WHEELS = HERE.parents[1] / "build" / "wheels" / "upstream"
+FOLDER = "/opt/upstream"
+PYTHON = f"{FOLDER}/venv/bin/python"
+WITHIN = 1200.0
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A host with everything in place; `made` names the offering and its tokens."""
+
+    host: LabHost
+    waldur: WaldurProcess
+    made: dict[str, str]
+    ours: Ours
+
+    def upstream(self, mode: str) -> dict[str, float]:
+        """One pass of the agent: `pass_s`, `start_s`, `commands`, `requests`, and `stand_in_s` of Waldur."""
+        self.waldur.act("forget")
+        argv = [PYTHON, f"{FOLDER}/one_pass.py", mode, f"{FOLDER}/config.yaml"]
+        trust = {"SSL_CERT_FILE": f"{FOLDER}/ca.crt"}
+        done = self.host.exec(argv, env=trust, timeout=WITHIN)
+        figures = cast(dict[str, float], json.loads(done.stdout.strip().splitlines()[-1]))
+        met = self.waldur.requests()
+        figures |= {"requests": float(len(met)), "stand_in_s": float(self.waldur.act("busy"))}
+        refused = [each for each in met if not 200 <= each["status"] < 300]
+        if refused or figures["requests"] < ACCOUNTS:
+            raise RuntimeError(
+                f"the agent's pass is none to compare with: {refused[:3]} of {len(met)} requests"
+            )
+        return figures
+
+
+@contextmanager
+def standing() -> Iterator[Standing]:
+    """Host, simulator, intake and both programs; everything is gone afterwards."""
+    wheels()
+    with (
+        tempfile.TemporaryDirectory(prefix="pharos-bench-") as scratch,
+        LabHost.up(binds=[f"{WHEELS}:/opt/wheels"], tree=ensure_tree()) as host,
+    ):
+        cluster(host)
+        port = host.ports[0]
+        folder = Path(scratch) / "waldur"
+        with WaldurProcess(folder, address=host.host_side_addr, port=port, name=NAME) as waldur:
+            made = offering(waldur)
+            configured(host, waldur, made)
+            with upstream_ours.standing(host, waldur, made, Path(scratch) / "intake") as ours:
+                yield Standing(host, waldur, made, ours)
+
+
+def wheels() -> None:
+    """The pinned wheels of the upstream agent for the host's Python, fetched and checked once."""
+    WHEELS.mkdir(parents=True, exist_ok=True)
+    wanted, stamp = (HERE / "upstream-requirements.txt").read_text(), WHEELS / "complete"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+            "--require-hashes", "--only-binary", ":all:", "--python-version", "3.13",
+            "--implementation", "cp", "--abi", "cp313", "--abi", "none", "--dest", str(WHEELS)]  # fmt: skip
+    argv += [word for name in PLATFORMS for word in ("--platform", name)]
+    for old in WHEELS.glob("*.whl"):
+        old.unlink()
+    done = subprocess.run(
+        [*argv, "-r", str(HERE / "upstream-requirements.txt")], capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(f"no wheels of the upstream agent; is the package index reachable?\n{done.stderr}")
+    stamp.write_text(wanted)
+
+
+def account(number: int) -> str:
+    return f"alloc{number:04}"
+
+
+def member(number: int) -> str:
+    return f"m{number:04}"
+
+
+def cluster(host: LabHost) -> None:
+    """The accounts in Slurm, one user each, from a dump (sacctmgr(1), `load`)."""
+    lines = [
+        "Cluster - 'icarus':DefaultQOS='normal'",
+        "Parent - 'root'",
+        "Account - 'pharos'",
+        "Parent - 'pharos'",
+    ]
+    lines += [f"Account - '{account(n)}':GrpTRES=cpu=16" for n in range(ACCOUNTS)]
+    for number in range(ACCOUNTS):
+        name = account(number)
+        lines += [f"Parent - '{name}'", f"User - '{member(number)}':DefaultAccount='{name}'"]
+    host.put("/root/accounts.cfg", "\n".join([*lines, ""]).encode())
+    host.exec(["sacctmgr", "-i", "load", "/root/accounts.cfg"], timeout=WITHIN)
+    listed = host.exec(["sacctmgr", "-nP", "show", "assoc", "format=user"]).stdout
+    if sum(line.startswith("m") for line in listed.splitlines()) != ACCOUNTS:
+        raise RuntimeError("Slurm does not hold the accounts that were loaded")
+
+
+def offering(waldur: WaldurProcess) -> dict[str, str]:
+    """The same at Waldur: a project, a resource and a named member an allocation."""
+    made = waldur.stand(
+        username_generation_policy="service_provider", service_provider_can_create_offering_user=True
+    )
+    for number in range(ACCOUNTS):
+        project = waldur.act("add_project", name=f"project {number}", customer=made["customer"])
+        waldur.act(
+            "add_resource", offering=made["offering"], project=project, name=account(number),
+            backend_id=account(number), limits={"node": 100},
+        )  # fmt: skip
+        user = waldur.act("add_user", username=f"{member(number)}@example.org")
+        waldur.act("add_offering_user", offering=made["offering"], user=user, username=member(number))
+        waldur.act("add_member", project=project, user=user)
+    return made
+
+
+def configured(host: LabHost, waldur: WaldurProcess, made: dict[str, str]) -> None:
+    """The agent's environment and its configuration (one offering, backend slurm in every mode)."""
+    backend = {
+        "default_account": "pharos", "customer_prefix": "", "project_prefix": "", "allocation_prefix": "",
+        "cluster_name": "icarus", "parent_account": "pharos", "qos_default": "normal",
+        "enable_user_homedir_account_creation": False,
+    }  # fmt: skip
+    node = {
+        "measured_unit": "node-hours", "unit_factor": 60, "accounting_type": "limit", "label": "Node-hours",
+        "limit_period": "total",
+    }  # fmt: skip
+    sold = {
+        "name": "Icarus HPC", "waldur_api_url": waldur.api, "waldur_api_token": made["owner"],
+        "waldur_offering_uuid": made["offering"], "backend_type": "slurm",
+        "order_processing_backend": "slurm", "membership_sync_backend": "slurm", "reporting_backend": "slurm",
+        "username_management_backend": "base", "backend_settings": backend,
+        "backend_components": {"node": node},
+    }  # fmt: skip
+    host.exec(["python3.13", "-m", "venv", f"{FOLDER}/venv"], timeout=WITHIN)
+    install = f"{PYTHON} -m pip install --quiet --no-index --no-deps /opt/wheels/*.whl"
+    host.exec(["sh", "-ec", install], timeout=WITHIN)
+    host.put(f"{FOLDER}/ca.crt", waldur.ca_file.read_bytes())
+    # JSON is YAML; the token is in the file because the agent knows no other place for it.
+    host.put(f"{FOLDER}/config.yaml", json.dumps({"timezone": "UTC", "offerings": [sold]}).encode(), 0o600)
+    host.put(f"{FOLDER}/one_pass.py", (HERE / "on_host_upstream.py").read_bytes())
+
+
+def reporter_vs_upstream(site: Standing) -> Result:
+    """`pharos-reporter once` / the upstream agent's `membership_sync` pass, 1,000 accounts."""
+    first = site.ours.once()
+    theirs = {mode: site.upstream(mode) for mode in ("report", "membership_sync")}
+    ours = site.ours.once()
+    detail = {f"ours_{name}": value for name, value in ours.items()}
+    detail |= {f"ours_first_{name}": value for name, value in first.items()}
+    detail |= {f"{mode}_{name}": value for mode, got in theirs.items() for name, value in got.items()}
+    own = {mode: got["pass_s"] - got["stand_in_s"] for mode, got in theirs.items()}
+    net = ours["pass_s"] - ours["stand_in_s"]
+    detail |= {"ours_s": net, "membership_sync_s": own["membership_sync"], "report_s": own["report"]}
+    detail["vs_report"] = net / own["report"]
+    return Result(net / own["membership_sync"], 1, detail)
+
+
+MEASURES = (reporter_vs_upstream,)
