@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tests.bench import intake, provisioning, reporter, site
+from tests.bench import intake, provisioning, reporter, site, upstream
 from tests.bench.measure import Result, holds, table, write
 from tests.bench.targets import TARGETS
 
