@@ -4,12 +4,17 @@ The driver's lists cost 1.5 µs an element (15 µs for bytes), a third of a repo
 reads this form at the same speed. Cast where it is used: ``%(ids)s::uuid[]``. Bytes go as hexadecimal.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def plain_array(values: Iterable[object]) -> str:
     """Elements whose text needs no quotes: UUIDs, numbers, single letters, hexadecimal; None is NULL."""
     return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+
+
+def joined_array(texts: Sequence[str]) -> str:
+    """Elements that are such text already, none of them NULL."""
+    return "{" + ",".join(texts) + "}"
 
 
 def hex_array(values: Iterable[bytes]) -> str:

@@ -13,7 +13,7 @@ from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.observability import event
 from central.kernel.queries import load_queries
-from central.provisioning.adapters.arrays import plain_array
+from central.provisioning.adapters.arrays import joined_array, plain_array
 from central.provisioning.adapters.change_sets import Change, Touch, write_changes, write_touches
 from central.provisioning.adapters.report_receipts import ReportReceipts
 from central.provisioning.adapters.rows import Renewed, SavedRow
@@ -85,8 +85,8 @@ class PostgresAllocations:
         """
         order = report.order
         params = {
-            "ids": plain_array(report.allocation_ids[position] for position in order),
-            "contents": plain_array(report.contents[position] for position in order),
+            "ids": joined_array(report.ordered_ids),
+            "contents": joined_array(report.ordered_contents),
             "site": report.site,
             "observed_at": report.observed_at,
         }

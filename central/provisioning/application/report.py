@@ -46,6 +46,16 @@ class Report(Protocol):
         """The positions by ascending allocation id."""
         ...
 
+    @property
+    def ordered_ids(self) -> Sequence[str]:
+        """`allocation_ids` in this order."""
+        ...
+
+    @property
+    def ordered_contents(self) -> Sequence[Content]:
+        """`contents` in this order."""
+        ...
+
     def observation(self, position: int) -> Observation:
         """One resource as a domain value."""
         ...

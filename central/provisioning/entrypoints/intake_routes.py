@@ -67,8 +67,9 @@ class IntakeRoutes:
                 raise Problem(
                     OBSERVED_IN_FUTURE, f"{error}; at most 5 s are accepted: set the host's clock"
                 ) from None
-            counts = Counter(answer.outcome.value for answer in answers)
-            event(_LOG, "report", site=site, resources=len(answers), outcomes=dict(counts))
+            told = Counter([answer.outcome for answer in answers])
+            counts = {outcome.value: number for outcome, number in told.items()}
+            event(_LOG, "report", site=site, resources=len(answers), outcomes=counts)
         self.metrics.count(site, counts, now - report.observed_at)
         return answer(
             wire.outcomes_body(

@@ -49,6 +49,8 @@ class _KnownSet:
     allocation_ids: Sequence[str]
     contents: Sequence[Content]
     order: Sequence[int]
+    ordered_ids: Sequence[str]
+    ordered_contents: Sequence[Content]
     canonical: Sequence[ResourceBody] | None
 
 
@@ -62,6 +64,8 @@ class WireReport:
     allocation_ids: Sequence[str]
     contents: Sequence[Content]
     order: Sequence[int]
+    ordered_ids: Sequence[str]
+    ordered_contents: Sequence[Content]
     resources: Sequence[ResourceBody]
 
     def observation(self, position: int) -> Observation:
@@ -116,6 +120,8 @@ class ReportReader:
             allocation_ids=found.allocation_ids,
             contents=found.contents,
             order=found.order,
+            ordered_ids=found.ordered_ids,
+            ordered_contents=found.ordered_contents,
             resources=body.resources if found.canonical is None else found.canonical,
         )
 
@@ -133,10 +139,13 @@ class ReportReader:
         if len(set(ids)) != len(ids):
             _refuse_twice(ids)
         sent_so = all(one.canonical is None for one in known)
+        order = sorted(range(len(ids)), key=ids.__getitem__)
         found = _KnownSet(
             allocation_ids=ids,
             contents=[one.content for one in known],
-            order=sorted(range(len(ids)), key=ids.__getitem__),
+            order=order,
+            ordered_ids=[ids[position] for position in order],
+            ordered_contents=[known[position].content for position in order],
             canonical=None
             if sent_so
             else [one.canonical or resource for one, resource in zip(known, resources, strict=True)],
