@@ -4,6 +4,7 @@ import gc
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import BoundedSemaphore
 from typing import Final
 
 from flask import Blueprint, Flask, request
@@ -52,7 +53,9 @@ from central.retention.entrypoints.retained_routes import RetainedRoutes
 from central.settings import Settings
 
 NAME: Final = "provisioning-intake"
-THREADS: Final = 4
+ASKING: Final = 4
+"""Questions about members that may wait for Beto at once, so that as many threads are left for reports."""
+THREADS: Final = 4 + ASKING
 WORKERS: Final = 2
 CONNECTIONS: Final = THREADS
 """A report holds a connection nearly all its time, so more threads than these would only wait."""
@@ -135,7 +138,7 @@ def _query_routes(queries: SiteQueries, intake: Intake, keys: IntakeKeys) -> Ite
         check_schema(request.headers.get("Pharos-Schema"))
 
     find, members = queries.find_member, queries.list_members
-    routes = MemberRoutes(find, members, intake.instance, admit, intake.clock)
+    routes = MemberRoutes(find, members, intake.instance, admit, intake.clock, BoundedSemaphore(ASKING))
     yield from routes.blueprints(map(ViewSite, keys.sites))
     yield RetainedRoutes(queries.retained, admit, intake.clock).blueprint(map(RetentionSite, keys.sites))
 
@@ -151,7 +154,7 @@ class ProvisioningIntake:
         database = Database(database_options(self.settings, NAME, CONNECTIONS))
         database.open()
         settings = self.settings
-        link = open_broker(settings, settings.views_broker, NAME, THREADS) if settings.intake_keys else None
+        link = open_broker(settings, settings.views_broker, NAME, ASKING) if settings.intake_keys else None
         intake = Intake(
             keys={Site(site): keys for site, keys in self.settings.intake_keys.items()},
             instance=WaldurInstance(self.settings.waldur_instance or ""),

@@ -43,6 +43,8 @@ from central.projects.entrypoints.events import QUEUES, ViewConsumer
 VIEWS_IDENTITY: Final = "pharos_resource_provisioning_views"
 READER_IDENTITY: Final = "pharos_resource_provisioning_reader"
 QUESTION_SECONDS: Final = 10.0
+ANSWERS_A_SECOND: Final = 500
+"""What Beto is granted for many questions at once, beside `QUESTION_SECONDS`."""
 _LOG: Final = logging.getLogger("central.projects")
 
 
@@ -131,7 +133,8 @@ class BetoView:
             return self.broker.ask(QUEUE, question_id, body, timeout=QUESTION_SECONDS)
 
         def ask_all(questions: Mapping[UUID, bytes]) -> Mapping[UUID, bytes]:
-            return self.broker.ask_all(QUEUE, questions, timeout=QUESTION_SECONDS)
+            seconds = QUESTION_SECONDS + len(questions) / ANSWERS_A_SECOND
+            return self.broker.ask_all(QUEUE, questions, timeout=seconds)
 
         return BetoQuestions(ask, ask_all=ask_all)
 

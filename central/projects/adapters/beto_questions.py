@@ -46,8 +46,6 @@ Ask = Callable[[UUID, bytes], bytes]
 """Puts a question with its id to Beto and returns the answer's bytes; `Unavailable` if none came."""
 AskAll = Callable[[Mapping[UUID, bytes]], Mapping[UUID, bytes]]
 """As `Ask`, several at once: every answer, or `Unavailable`."""
-DECISIONS_AT_ONCE: Final = 500
-"""How many decisions are asked for before the first answer is waited for."""
 
 S = TypeVar("S", bound=Struct)
 B = TypeVar("B", ProjectBody, PartyBody, AuthorityBody)
@@ -180,17 +178,13 @@ class BetoQuestions:
         self, project: ProjectId, parties: Sequence[PartyId], permission: str
     ) -> Mapping[PartyId, ProjectDecision]:
         """See `ProjectDecisions`."""
-        found: dict[PartyId, ProjectDecision] = {}
-        for start in range(0, len(parties), DECISIONS_AT_ONCE):
-            asked = {self._new_id(): party for party in parties[start : start + DECISIONS_AT_ONCE]}
-            answers = self._ask_all(
-                {
-                    one: encode(DecisionQuestion(1, one, "project_allowed", project, party, permission))
-                    for one, party in asked.items()
-                }
-            )
-            found |= {party: _decision(one, answers[one]) for one, party in asked.items()}
-        return found
+        asked = {self._new_id(): party for party in parties}
+        questions = {
+            one: encode(DecisionQuestion(1, one, "project_allowed", project, party, permission))
+            for one, party in asked.items()
+        }
+        answers = self._ask_all(questions) if questions else {}
+        return {party: _decision(one, answers[one]) for one, party in asked.items()}
 
     def _answer(self, question_id: UUID, question: Struct, type_: type[S]) -> S:
         return read_answer(self._ask(question_id, encode(question)), type_, question_id, owner=OWNER)

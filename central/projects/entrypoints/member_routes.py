@@ -3,13 +3,16 @@
 Mounted by the intake's composition root, which knows the Sites and their keys.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from threading import BoundedSemaphore
 from typing import Final
 
 from flask import Blueprint, Response
 
+from central.kernel.errors import Unavailable
 from central.kernel.http import answer, read_query
 from central.kernel.problems import QUERY_INVALID, FieldError, Problem
 from central.kernel.times import Clock
@@ -25,13 +28,18 @@ _REF_MAX: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class MemberRoutes:
-    """The route of every Site. `admit` checks the caller's credential and schema range for a Site."""
+    """The routes of every Site. `admit` checks the caller's credential and schema range for a Site.
+
+    `turns`: so many questions wait for Beto at once; one more is told to come back, so that a silent Beto
+    never holds the threads that Sites' reports need.
+    """
 
     find_member: FindMember
     list_members: ListMembers
     instance: str
     admit: Callable[[Site], None]
     clock: Clock
+    turns: BoundedSemaphore
 
     def blueprints(self, sites: Iterable[Site]) -> list[Blueprint]:
         """One blueprint a Site, ready to be mounted."""
@@ -46,7 +54,8 @@ class MemberRoutes:
     def member(self, site: Site, username: str) -> Response:
         """Answers one member. Absence is proven; everything else that is not an answer is 503."""
         self.admit(site)
-        member = self.find_member(site, self.instance, _asked(), username, self.clock())
+        with self._turn():
+            member = self.find_member(site, self.instance, _asked(), username, self.clock())
         if member is None:
             raise Problem(MEMBER_UNKNOWN, "nobody by this name is a member of this Project at this Site")
         return answer(member_body(member))
@@ -54,10 +63,20 @@ class MemberRoutes:
     def members(self, site: Site) -> Response:
         """Answers every member of a Project, or nothing: a short list would read as departures (X1)."""
         self.admit(site)
-        found = self.list_members(site, self.instance, _asked(), self.clock())
+        with self._turn():
+            found = self.list_members(site, self.instance, _asked(), self.clock())
         if found is None:
             raise Problem(PROJECT_UNKNOWN, "no Project with an allocation at this Site holds this ref")
         return answer(members_body(found))
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self.turns.acquire(blocking=False):
+            raise Unavailable("unavailable", "other questions about members wait for Beto now; come back")
+        try:
+            yield
+        finally:
+            self.turns.release()
 
 
 def _asked() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ PROJECT, PARTY = GOLDEN[0].body["projectId"], GOLDEN[0].body["partyId"]
 REF = "00000000-0000-4000-8000-000000000310"
 BINDING = GOLDEN[0].body["bindingId"]
 KEY = "slurm-intake-key-of-thirty-two-ch"
+TURNS = 2
 KEY_OF_K8S = "k8s-intake-key-of-thirty-two-char"
 SLURM = Site("slurm")
 
@@ -63,7 +65,9 @@ def member_app(view: View, sites: Sites) -> Flask:
 
     app = create_app("trial", metrics=Metrics("trial"), ready=lambda: None)
     members = ListMembers(view.resolve, sites, view.reads, view.questions)
-    routes = MemberRoutes(member_finder(view, sites), members, WALDUR, admit, view.clock)
+    routes = MemberRoutes(
+        member_finder(view, sites), members, WALDUR, admit, view.clock, BoundedSemaphore(TURNS)
+    )
     for blueprint in routes.blueprints([SLURM, Site("k8s")]):
         app.register_blueprint(blueprint)
     return app

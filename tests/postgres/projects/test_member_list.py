@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Semaphore
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from flask import Flask
 from central.projects.application import list_members
 from tests.contract.goldens import Refused, Valid, load
 from tests.postgres.projects.conftest import View
-from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, Sites, ask, told
+from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, TURNS, Sites, ask, told
 from tests.simulators.beto.beto import Faults, ready_for
 from tests.simulators.beto.truth import Change, Truth
 
@@ -200,3 +202,25 @@ def agree(view: View, app: Flask) -> int:
     }
     assert found == {name: row["state"] for name, row in rows.items()}
     return status
+
+
+def test_x13_a_silent_beto_holds_few_threads(member: View, app: Flask) -> None:
+    """As many questions as may wait for Beto wait; one more is told to come back at once."""
+    asked, release = Semaphore(0), Event()
+
+    def silent(answer: dict[str, Any]) -> dict[str, Any]:
+        asked.release()
+        assert release.wait(60)
+        return answer
+
+    member.beto.faults = Faults(corrupt=silent)
+    with ThreadPoolExecutor(TURNS) as pool:
+        waiting = [pool.submit(listed, app) for _ in range(TURNS)]
+        for _ in range(TURNS):
+            assert asked.acquire(timeout=60)
+        refused = ask(app, PATH)
+        assert (refused.status_code, refused.get_json()["code"]) == UNAVAILABLE
+        assert "Retry-After" in refused.headers
+        release.set()
+        assert [one.result(timeout=60) for one in waiting] == [(200, {"u1": "active"})] * TURNS
+    assert listed(app) == (200, {"u1": "active"})

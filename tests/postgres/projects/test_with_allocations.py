@@ -11,16 +11,13 @@ from flask import Flask
 
 from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
-from central.kernel.http import bearer_token
 from central.kernel.notifications import Waiters
-from central.processes.provisioning_intake import Intake, build_app
+from central.processes.provisioning_intake import Intake, SiteQueries, build_app
 from central.processes.provisioning_worker import BetoView
-from central.projects.domain.ids import Scope, Site
+from central.processes.retention import retained_accounts
+from central.projects.domain.ids import Scope
 from central.projects.entrypoints.events import QUEUES
-from central.projects.entrypoints.member_routes import MemberRoutes
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
-from central.provisioning.domain.observation import Site as IntakeSite
-from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from tests.postgres.conftest import PgServer
 from tests.postgres.projects.conftest import LIMITS, ROLE
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, PROJECT_REF, Agent, resource
@@ -95,15 +92,6 @@ def test_an_allocation_finds_its_project_and_its_members(pg_server: PgServer, bo
 
 def mounted(owner: Database, view: BetoView, clock: Clock) -> Flask:
     """The intake with the view behind it."""
-    app = build_app(owner, Intake(KEYS, INSTANCE, view.resolve_projects, clock=clock))
-    keys = IntakeKeys.of(KEYS)
-    routes = MemberRoutes(
-        view.find_member(PostgresSavedAllocations(owner)),
-        view.list_members(PostgresSavedAllocations(owner)),
-        INSTANCE,
-        lambda site: keys.check(IntakeSite(site), bearer_token()),
-        clock,
-    )
-    for blueprint in routes.blueprints([Site(site) for site in KEYS]):
-        app.register_blueprint(blueprint)
-    return app
+    sites = PostgresSavedAllocations(owner)
+    queries = SiteQueries(view.find_member(sites), view.list_members(sites), retained_accounts(owner, view))
+    return build_app(owner, Intake(KEYS, INSTANCE, view.resolve_projects, queries, clock=clock))
