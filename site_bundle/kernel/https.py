@@ -216,9 +216,10 @@ class HttpsOrigin:
     def _unreachable(self, error: Exception) -> PeerUnavailableError:
         kind = type(error).__name__
         if isinstance(error, ssl.SSLError):
+            why = getattr(error, "verify_message", "") or getattr(error, "reason", None) or kind
             return PeerUnavailableError(
                 f"{self._peer.prefix}_tls",
-                found=f"{self._origin}: {getattr(error, 'verify_message', '') or error.reason or kind}",
+                found=f"{self._origin}: {why}",
                 wanted="a certificate for this name, signed by the configured CA",
                 remedy=f"compare {self._peer.profile} and ca_file in the profile with what is served there",
             )

@@ -1,4 +1,4 @@
-"""`sacctmgr show association`: the whole tree of one cluster, in one answer (S8, W9, W28, W29, W36)."""
+"""`sacctmgr show association`: the whole tree of one cluster, in one answer (S8, W09, W28, W29, W36)."""
 
 from __future__ import annotations
 

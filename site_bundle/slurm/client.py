@@ -1,7 +1,7 @@
 """Runs Slurm's commands: the only place in the room that starts a process.
 
 1. Absolute paths, argument lists, no shell; an environment of its own: C locale, UTC, times as seconds (A04,
-   A16, W7, F8). Of the caller's environment only SLURM_CONF is passed on.
+   A16, W07, F8). Of the caller's environment only SLURM_CONF is passed on.
 2. A command that takes too long, or says too much, is ended with its whole process group (F9).
 3. Any other exit status than 0 is SlurmUnavailableError with the first line of its complaint: an empty answer
    counts only from a command that succeeded (A29, W17).

@@ -1,4 +1,4 @@
-"""`sacct`: what each account held in one month, in resource-seconds of AllocTRES (S8; W5, W14, W40, D16).
+"""`sacct`: what each account held in one month, in resource-seconds of AllocTRES (S8; W05, W14, W40, D16).
 
 A month is half-open and UTC: of a job only the seconds inside are counted, so two months never share one.
 Rows stream through; one line that cannot be read makes the total unreadable, for a sum without it is wrong.

@@ -67,7 +67,7 @@ def _comment(act: Apply) -> Comment:
 
 
 def _accounts(rows: Iterable[NativeAssociation]) -> dict[str, SlurmAccount]:
-    """Accounts by lower-case name. Limits stand in the account's own row alone (W9, W29)."""
+    """Accounts by lower-case name. Limits stand in the account's own row alone (W09, W29)."""
     own: dict[str, NativeAssociation] = {}
     users: dict[str, list[Association]] = {}
     for row in rows:

@@ -169,7 +169,7 @@ class WaldurResources:
     def _row(self, body: RowBody) -> Row:
         if UUID(body.offering_uuid) != self._offering_id:
             raise ValueError("a row of another offering")
-        account = body.backend_id.lower()  # as Slurm stores it (W2)
+        account = body.backend_id.lower()  # as Slurm stores it (W02)
         if account and (len(account) > 128 or not account.isprintable() or "|" in account):
             raise ValueError("a backend id that is no account")
         return Row(

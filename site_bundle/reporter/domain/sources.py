@@ -66,7 +66,7 @@ class SlurmAccount:
 
 @dataclass(frozen=True, slots=True)
 class Slurm:
-    """The cluster. Accounts by lower-case name (W2, W28). `jobs`: what running jobs hold, by account; None
+    """The cluster. Accounts by lower-case name (W02, W28). `jobs`: what running jobs hold, by account; None
     for one that cannot be translated. `known`: components Slurm counts at all (W37).
     """
 

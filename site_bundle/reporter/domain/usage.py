@@ -1,4 +1,4 @@
-"""Slurm's own totals of a month beside what Waldur was told: a cross-check, never a report (S8, W4, W39).
+"""Slurm's own totals of a month beside what Waldur was told: a cross-check, never a report (S8, W04, W39).
 
 Waldur is told every half hour or so, in hundredths of a node-hour. It may lag; it may not have more than was
 held, nor less than was held at the check before.

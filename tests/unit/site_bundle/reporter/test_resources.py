@@ -1,4 +1,4 @@
-"""What is reported of each allocation's limits and use (S8, P2, X3; areas A and D, W9, W14, W36, W37)."""
+"""What is reported of each allocation's limits and use (S8, P2, X3; areas A and D, W09, W14, W36, W37)."""
 
 from __future__ import annotations
 
@@ -200,3 +200,14 @@ def test_w4_w39_s8_months_are_compared_in_hundredths(told: str, held: int, befor
 
 def test_w10_w11_hours_are_decimal() -> None:
     assert node_seconds("1.5") == 5400 and node_seconds("1.15") == 4140
+
+
+def test_x3_unreadable_node_is_no_capacity() -> None:
+    """`slurm_node_unreadable`: what a node gives is of every allocation."""
+    from site_bundle.reporter.adapters.slurm_cluster import _node
+    from site_bundle.slurm.errors import SlurmUnavailableError
+    from site_bundle.slurm.nodes import Node
+
+    with pytest.raises(SlurmUnavailableError) as caught:
+        _node(Node("cn01", "cpu=16,mem=15.62G"))
+    assert caught.value.code == "slurm_node_unreadable"

@@ -1,4 +1,4 @@
-"""Totals of a month: half-open, UTC, of AllocTRES (S8; W1, W5, W14, W40, A10, A17, A18, D16)."""
+"""Totals of a month: half-open, UTC, of AllocTRES (S8; W01, W05, W14, W40, A10, A17, A18, D16)."""
 
 from __future__ import annotations
 
