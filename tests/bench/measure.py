@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -48,23 +49,42 @@ def interleaved(rounds: int, **actions: Callable[[], float]) -> dict[str, float]
 
 
 def paired(rounds: int, *, over: Callable[[], float], under: Callable[[], float]) -> Result:
-    """Median of the rounds' own ratios, each round two short turns in alternating order.
+    """Median of the rounds' own ratios of rates, each round two short turns in alternating order.
 
     What slows the machine for a while slows both turns of a round; what slows one alone is an outlier.
+    `by_cpu` is the same ratio in rows a second of processor time of this process and all it started: it does
+    not depend on who else uses the machine, but a side that mostly waits for the disk looks better in it.
     """
-    tops: list[float] = []
-    bottoms: list[float] = []
+    rates: dict[str, list[float]] = {"over": [], "under": []}
+    costs: dict[str, list[float]] = {"over": [], "under": []}
     for number in range(rounds):
-        for figures, action in [(tops, over), (bottoms, under)][:: 1 if number % 2 == 0 else -1]:
-            figures.append(action())
-    ratios = sorted(top / bottom for top, bottom in zip(tops, bottoms, strict=True))
-    detail = {
-        "over": statistics.median(tops),
-        "under": statistics.median(bottoms),
-        "lowest": ratios[0],
-        "highest": ratios[-1],
-    }
+        for name, action in [("over", over), ("under", under)][:: 1 if number % 2 == 0 else -1]:
+            before = cpu_seconds(os.getpid())
+            rates[name].append(action())
+            costs[name].append((cpu_seconds(os.getpid()) - before) / rates[name][-1])
+    ratios = sorted(top / bottom for top, bottom in zip(rates["over"], rates["under"], strict=True))
+    detail = {name: statistics.median(figures) for name, figures in rates.items()}
+    detail |= {"lowest": ratios[0], "highest": ratios[-1]}
+    detail["by_cpu"] = statistics.median(
+        bottom / top for top, bottom in zip(costs["over"], costs["under"], strict=True)
+    )
     return Result(statistics.median(ratios), rounds, detail)
+
+
+def cpu_seconds(root: int) -> float:
+    """Processor time of a process and all below it, as far as they still run (proc(5), `stat`)."""
+    spent: dict[int, tuple[int, int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        spent[int(stat.parent.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
+    family, young = {root}, {root}
+    while young:
+        young = {pid for pid, (parent, _) in spent.items() if parent in young}
+        family |= young
+    return sum(spent[pid][1] for pid in family if pid in spent) / os.sysconf("SC_CLK_TCK")
 
 
 def holds(target: Target, ratio: float) -> bool:
