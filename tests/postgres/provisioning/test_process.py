@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +69,15 @@ def enrol(pg_server: PgServer, name: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture
-def served(pg_server: PgServer, name: str, tmp_path: Path) -> Iterator[tuple[int, Path]]:
+@contextmanager
+def serving(pg_server: PgServer, name: str, folder: Path) -> Iterator[tuple[int, Path]]:
     """The port of a running intake, and its log."""
     enrol(pg_server, name)
-    port, log = free_port(), tmp_path / "log"
+    port, log = free_port(), folder / "log"
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [*COMMAND, "serve", "provisioning-intake"],
-            env=environment(pg_server, name, port, tmp_path),
+            env=environment(pg_server, name, port, folder),
             stderr=sink,
             start_new_session=True,
         )
@@ -91,6 +91,13 @@ def served(pg_server: PgServer, name: str, tmp_path: Path) -> Iterator[tuple[int
     finally:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
+
+
+@pytest.fixture
+def served(pg_server: PgServer, name: str, tmp_path: Path) -> Iterator[tuple[int, Path]]:
+    """As `serving`."""
+    with serving(pg_server, name, tmp_path) as running:
+        yield running
 
 
 def ready(port: int) -> bool:
