@@ -1,7 +1,10 @@
 """What a Site is called: its environment's name, such as ``slurm`` (P11, P32)."""
 
 import re
-from typing import Final
+from typing import Final, NewType
+
+Site = NewType("Site", str)
+"""A Site's environment name; it comes from a credential or a setting, never from a body (P11)."""
 
 SITE_NAME: Final = "[a-z][a-z0-9-]{0,31}"
 """The rule as a regular expression; the tables hold it as a CHECK too."""

@@ -9,13 +9,14 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, utc_now
 from central.processes.links import Link, aged, link
 from central.processes.operator import opened
 from central.processes.refusals import AllocationUnknown, MemberUnknown
 from central.projects.adapters.view_evidence import ViewedProject, ViewEvidence
 from central.projects.domain.authority import Authority, deferral
-from central.projects.domain.ids import PartyId, ProjectId, Site
+from central.projects.domain.ids import PartyId, ProjectId
 from central.projects.domain.membership import Membership
 from central.projects.domain.project import Project
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, choose

@@ -14,11 +14,11 @@ from central.grants.application.issue_grant import IssueGrant
 from central.grants.domain.grant import SECRET_BYTES, Grant, GrantRefused, Scope
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.integers import parse_integer
+from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, parse_rfc3339, utc_now
 from central.settings import Settings
 from central.ssh_access.adapters.postgres_feeds import PostgresFeeds
 from central.ssh_access.domain.feed import FeedHead
-from central.ssh_access.domain.member_key import Site
 
 NAME: Final = "operator"
 _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}

@@ -15,6 +15,7 @@ from central.kernel.http import HttpLimits, bearer_token, create_app
 from central.kernel.migrations import require_schema
 from central.kernel.observability import Metrics, configure_logging, event
 from central.kernel.serving import Service, serve
+from central.kernel.site_names import Site
 from central.kernel.times import Clock, utc_now
 from central.kernel.wire_schema import check_schema
 from central.processes.broker_link import BrokerLink, open_broker, require_broker
@@ -26,7 +27,6 @@ from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.application.find_member import FindMember
 from central.projects.application.list_members import ListMembers
 from central.projects.application.resolve_projects import ResolveProjects
-from central.projects.domain.ids import Site as ViewSite
 from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.member_routes import MemberRoutes
 from central.provisioning.adapters.postgres_accounts import PostgresAccounts
@@ -38,7 +38,6 @@ from central.provisioning.application.report_accounts import ReportAccounts
 from central.provisioning.application.report_resources import ReportResources
 from central.provisioning.domain.account import Naming
 from central.provisioning.domain.ids import WaldurInstance
-from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints.account_reports import AccountReportReader
 from central.provisioning.entrypoints.account_routes import AccountRoutes
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
@@ -48,7 +47,6 @@ from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import REPORT_BYTES_MAX
 from central.retention.application.retained_accounts import RetainedAccounts
 from central.retention.domain.ids import Owner
-from central.retention.domain.ids import Site as RetentionSite
 from central.retention.entrypoints.retained_routes import RetainedRoutes
 from central.settings import Settings
 
@@ -139,8 +137,8 @@ def _query_routes(queries: SiteQueries, intake: Intake, keys: IntakeKeys) -> Ite
 
     find, members = queries.find_member, queries.list_members
     routes = MemberRoutes(find, members, intake.instance, admit, intake.clock, BoundedSemaphore(ASKING))
-    yield from routes.blueprints(map(ViewSite, keys.sites))
-    yield RetainedRoutes(queries.retained, admit, intake.clock).blueprint(map(RetentionSite, keys.sites))
+    yield from routes.blueprints(keys.sites)
+    yield RetainedRoutes(queries.retained, admit, intake.clock).blueprint(keys.sites)
 
 
 @dataclass(frozen=True, slots=True)

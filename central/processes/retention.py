@@ -98,7 +98,7 @@ def _viewed(holder: Holder) -> AccountHolder:
     return AccountHolder(
         viewed.ProjectId(holder.project_id),
         viewed.PartyId(holder.party_id),
-        viewed.Site(holder.site),
+        holder.site,
         viewed.BindingId(holder.binding_id),
     )
 

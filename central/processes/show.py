@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, utc_now
 from central.processes.explain_provisioning import everything
 from central.processes.operator import opened
 from central.projects.adapters.postgres_reads import PostgresReads
-from central.projects.domain.ids import ProjectId, Site
+from central.projects.domain.ids import ProjectId
 from central.projects.domain.site_binding import Conflict, NoBinding, choose
 from central.projects.domain.view import ViewLimits
 from central.provisioning.adapters.account_evidence import AccountEvidence, KnownAccount

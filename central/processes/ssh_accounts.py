@@ -10,12 +10,12 @@ from uuid import UUID
 from central.kernel.database import Database
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.observability import event
+from central.kernel.site_names import Site
 from central.processes.provisioning_worker import BetoView
 from central.projects.application.roster import ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
 from central.projects.domain.authority import Deferred
 from central.projects.domain.ids import PartyId, ProjectId
-from central.projects.domain.ids import Site as ViewSite
 from central.projects.domain.roster import NoMember
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, Standing
 from central.provisioning.adapters.postgres_accounts import PostgresAccounts
@@ -23,10 +23,8 @@ from central.provisioning.adapters.postgres_saved import PostgresSavedAllocation
 from central.provisioning.application.find_member_account import FindMemberAccount
 from central.provisioning.domain.ids import parse_uuid
 from central.provisioning.domain.member_account import Doubt, HeldName, MemberAccount, NoMemberAccount
-from central.provisioning.domain.observation import Site
 from central.ssh_access.domain.account import Absence, AccountAnswer, AccountUnavailable, NoAccount
 from central.ssh_access.domain.member_key import MemberId, Target
-from central.ssh_access.domain.member_key import Site as KeySite
 
 _LOG: Final = logging.getLogger("central.provisioning")
 
@@ -57,7 +55,7 @@ class ViewedMembers:
         return answer.generation
 
     def _binding(self, site: Site, party: UUID, now: datetime) -> SiteBinding | None:
-        answer = self.bindings.by_party(ViewSite(site), PartyId(party), now)
+        answer = self.bindings.by_party(Site(site), PartyId(party), now)
         if isinstance(answer, Conflict):
             raise Unavailable("unavailable", "the Party's site bindings are in conflict")
         return None if isinstance(answer, NoBinding) else answer
@@ -79,7 +77,7 @@ class ReportedAccounts:
     sites: Collection[str]
     party_of: Callable[[MemberId], UUID | None] = party_of_subject
 
-    def account_for(self, subject: MemberId, site: KeySite, now: datetime) -> AccountAnswer:
+    def account_for(self, subject: MemberId, site: Site, now: datetime) -> AccountAnswer:
         """See `MemberAccounts`."""
         if site not in self.sites:
             return NoAccount(Absence.SITE_UNKNOWN)
@@ -87,7 +85,7 @@ class ReportedAccounts:
         if party is None:
             return AccountUnavailable("no Party is known for this identity")
         try:
-            answer = self.find(Site(site), party, now)
+            answer = self.find(site, party, now)
         except Unavailable as error:
             return AccountUnavailable(error.detail)
         except CorruptState as error:

@@ -25,6 +25,7 @@ from central.kernel.embedded_postgres import EmbeddedPostgres
 from central.kernel.migrations import migrate, set_role_password
 from central.kernel.observability import configure_logging
 from central.kernel.serving import Service, ServingOptions, serve
+from central.kernel.site_names import Site
 from central.processes.provisioning_intake import (
     CONNECTIONS,
     THREADS,
@@ -35,7 +36,6 @@ from central.processes.provisioning_intake import (
 )
 from central.processes.schema import CONTEXTS
 from central.provisioning.domain.ids import WaldurInstance
-from central.provisioning.domain.observation import Site
 
 ROLE = "pharos_resource_provisioning"
 SITES = ("slurm", "k8s")

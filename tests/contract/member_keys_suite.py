@@ -8,6 +8,7 @@ import pytest
 
 from central.kernel.errors import ObservedInFuture
 from central.kernel.problems import Problem
+from central.kernel.site_names import Site
 from central.ssh_access.application.add_key import AddKey, AddRequest, NoAccountHere
 from central.ssh_access.application.ports import KeyUnknown, MemberKeys, SiteResult
 from central.ssh_access.application.record_results import RecordResults
@@ -23,7 +24,6 @@ from central.ssh_access.domain.member_key import (
     Outcome,
     Receipt,
     Result,
-    Site,
     State,
     Target,
 )

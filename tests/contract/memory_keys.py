@@ -11,10 +11,11 @@ from uuid import UUID
 from central.grants.application.ports import GrantUnknown
 from central.grants.domain.grant import Grant
 from central.kernel.problems import COMMAND_REUSED, Problem
+from central.kernel.site_names import Site
 from central.ssh_access.application.ports import KeyUnknown, Saved, SiteResult
 from central.ssh_access.domain.command import Command, key_id_of
 from central.ssh_access.domain.feed import Change, ChangePage, page
-from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result, Site, State
+from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result, State
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Final
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import Unavailable
 from central.kernel.queries import load_queries
+from central.kernel.site_names import Site
 from central.projects.adapters.rows import (
     HolderRow,
     MembershipRow,
@@ -19,7 +20,7 @@ from central.projects.adapters.rows import (
     stored_project,
 )
 from central.projects.application.ports import NamedMembers, ProjectMembership
-from central.projects.domain.ids import PartyId, ProjectId, Scope, Site
+from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.membership import Membership
 from central.projects.domain.site_binding import SiteBinding
 from central.projects.domain.view import ViewLimits

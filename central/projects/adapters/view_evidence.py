@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from central.kernel.database import Database, Transaction
 from central.kernel.queries import load_queries
+from central.kernel.site_names import Site
 from central.projects.adapters.rows import (
     HolderRow,
     MembershipRow,
@@ -15,7 +16,7 @@ from central.projects.adapters.rows import (
     stored_project,
 )
 from central.projects.domain.authority import Authority
-from central.projects.domain.ids import PartyId, ProjectId, Scope, Site, comparable
+from central.projects.domain.ids import PartyId, ProjectId, Scope, comparable
 from central.projects.domain.membership import Membership
 from central.projects.domain.project import Project
 from central.projects.domain.site_binding import SiteBinding

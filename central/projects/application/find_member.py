@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from central.kernel.errors import Unavailable
+from central.kernel.site_names import Site
 from central.projects.application.ports import ProjectSites
 from central.projects.application.project_at_site import project_at_site
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
 from central.projects.domain.authority import Deferred
-from central.projects.domain.ids import Site
 from central.projects.domain.roster import NoMember, SiteMember
 from central.projects.domain.site_binding import Conflict, NoBinding
 

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Final
 
 from central.kernel.errors import Unavailable
+from central.kernel.site_names import Site
 from central.projects.application.ports import NamedMembers, ProjectDecisions, ProjectSites, ViewReads
 from central.projects.application.project_at_site import project_at_site
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import PERMISSION
 from central.projects.domain.authority import Deferred
-from central.projects.domain.ids import ProjectId, Site
+from central.projects.domain.ids import ProjectId
 from central.projects.domain.roster import NoMember, SiteMember, decide, provision, settled
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, choose
 

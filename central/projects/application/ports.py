@@ -7,8 +7,9 @@ from typing import Protocol
 from uuid import UUID
 
 from central.kernel.paging import Manifest
+from central.kernel.site_names import Site
 from central.projects.domain.authority import Authority
-from central.projects.domain.ids import PartyId, ProjectId, Scope, Site
+from central.projects.domain.ids import PartyId, ProjectId, Scope
 from central.projects.domain.membership import Membership
 from central.projects.domain.project import Project
 from central.projects.domain.revisions import Judgement, Told, Viewed

@@ -1,9 +1,10 @@
 """Which Project a Site speaks of, if it may know it (P13, P19)."""
 
 from central.kernel.errors import Unavailable
+from central.kernel.site_names import Site
 from central.projects.application.ports import ProjectSites
 from central.projects.application.resolve_projects import ResolveProjects
-from central.projects.domain.ids import ProjectId, Site
+from central.projects.domain.ids import ProjectId
 from central.projects.domain.resolution import Unresolved
 
 

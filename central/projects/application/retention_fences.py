@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from central.kernel.site_names import Site
 from central.projects.domain.authority import Authority
-from central.projects.domain.ids import BindingId, PartyId, ProjectId, Site
+from central.projects.domain.ids import BindingId, PartyId, ProjectId
 from central.projects.domain.membership import Membership
 from central.projects.domain.project import Lifecycle, Project
 from central.projects.domain.site_binding import Conflict, SiteBinding, Standing, choose

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from central.kernel.site_names import Site
 from central.projects.application.ports import ViewReads
-from central.projects.domain.ids import PartyId, Site
+from central.projects.domain.ids import PartyId
 from central.projects.domain.site_binding import SiteBindingAnswer, choose
 
 

@@ -8,9 +8,6 @@ from uuid import UUID
 ProjectId = NewType("ProjectId", UUID)
 PartyId = NewType("PartyId", UUID)
 BindingId = NewType("BindingId", UUID)
-Site = NewType("Site", str)
-"""An environment name, such as `slurm`."""
-
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}", re.IGNORECASE)
 
 

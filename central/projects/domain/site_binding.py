@@ -10,7 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from central.projects.domain.ids import BindingId, PartyId, Site
+from central.kernel.site_names import Site
+from central.projects.domain.ids import BindingId, PartyId
 
 
 class Standing(StrEnum):

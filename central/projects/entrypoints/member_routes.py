@@ -15,10 +15,10 @@ from flask import Blueprint, Response
 from central.kernel.errors import Unavailable
 from central.kernel.http import answer, read_query
 from central.kernel.problems import QUERY_INVALID, FieldError, Problem
+from central.kernel.site_names import Site
 from central.kernel.times import Clock
 from central.projects.application.find_member import FindMember
 from central.projects.application.list_members import ListMembers
-from central.projects.domain.ids import Site
 from central.projects.entrypoints.wire import member_body, members_body
 from central.projects.problems import MEMBER_UNKNOWN, PROJECT_UNKNOWN
 

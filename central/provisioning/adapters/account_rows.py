@@ -7,11 +7,12 @@ from typing import Final
 from uuid import UUID
 
 from central.kernel.errors import CorruptState
+from central.kernel.site_names import Site
 from central.kernel.times import stored_instant
 from central.provisioning.domain.account import Account, AccountState
 from central.provisioning.domain.account_report import SavedSet
 from central.provisioning.domain.confirmation import PartyAccounts
-from central.provisioning.domain.observation import Content, Site
+from central.provisioning.domain.observation import Content
 
 STATES: Final = {AccountState.READY: "r", AccountState.INCOMPLETE: "i"}
 """How a present account's state is stored."""

@@ -10,6 +10,7 @@ from central.kernel.aggregates import request_digest
 from central.kernel.database import Database, Transaction
 from central.kernel.driver_errors import TransactionConflict
 from central.kernel.queries import load_queries
+from central.kernel.site_names import Site
 from central.provisioning.adapters.account_rows import (
     STATES,
     AccountReceiptRow,
@@ -24,7 +25,6 @@ from central.provisioning.application.account_ports import AccountReport
 from central.provisioning.domain.account_report import AccountsOutcome, AccountsRefusal, judge
 from central.provisioning.domain.confirmation import PartyAccounts
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Site
 
 
 class PostgresAccounts:

@@ -11,11 +11,12 @@ import msgspec
 
 from central.kernel.aggregates import framed
 from central.kernel.errors import CorruptState
+from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
 from central.provisioning.domain.amounts import Amounts, amounts_of, by_component
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
-from central.provisioning.domain.observation import ProviderProjectRef, ProviderState, Site
+from central.provisioning.domain.observation import ProviderProjectRef, ProviderState
 
 KIND: Final = "allocation"
 _KIND_FRAMED: Final = framed(KIND.encode())

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.provisioning.domain.account import Account
 from central.provisioning.domain.account_report import AccountsOutcome, AccountsRefusal
 from central.provisioning.domain.confirmation import PartyAccounts
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Content, Site
+from central.provisioning.domain.observation import Content
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 from uuid import UUID
 
 from central.kernel.errors import Unavailable
+from central.kernel.site_names import Site
 from central.provisioning.application.account_ports import AccountReads
 from central.provisioning.application.ports import SavedAllocations
 from central.provisioning.domain.allocation import Saved
@@ -21,7 +22,6 @@ from central.provisioning.domain.member_account import (
     one_account,
     usable,
 )
-from central.provisioning.domain.observation import Site
 
 PAGE: Final = 500
 

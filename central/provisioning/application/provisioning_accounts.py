@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from central.kernel.errors import CorruptState, Unavailable
+from central.kernel.site_names import Site
 from central.provisioning.application.account_ports import AccountReads
 from central.provisioning.application.find_member_account import SiteMembers
 from central.provisioning.application.ports import SavedAllocations
@@ -13,7 +14,6 @@ from central.provisioning.domain.account_choice import Candidate, Chosen, Severa
 from central.provisioning.domain.allocation import Allocation, Lifecycle
 from central.provisioning.domain.confirmation import AccountKey, Unconfirmed
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Site
 
 
 class AccountAwaitingSite(Unavailable):

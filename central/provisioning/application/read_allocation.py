@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from central.kernel.site_names import Site
 from central.provisioning.application.ports import SavedAllocations
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Site
 
 
 @dataclass(frozen=True, slots=True)

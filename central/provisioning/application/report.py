@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.provisioning.domain.decision import Outcome, RefusalCode
-from central.provisioning.domain.observation import Content, Observation, Site
+from central.provisioning.domain.observation import Content, Observation
 
 
 class Report(Protocol):

@@ -6,15 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.provisioning.domain.amounts import Amounts
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
-from central.provisioning.domain.observation import (
-    TRANSITIONAL,
-    Content,
-    ProviderProjectRef,
-    ProviderState,
-    Site,
-)
+from central.provisioning.domain.observation import TRANSITIONAL, Content, ProviderProjectRef, ProviderState
 
 
 class Lifecycle(StrEnum):

@@ -17,11 +17,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.kernel.times import AHEAD_MAX
 from central.provisioning.domain.account import Account, AccountState
 from central.provisioning.domain.allocation import Allocation, Lifecycle
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Site
 
 
 @dataclass(frozen=True, slots=True)

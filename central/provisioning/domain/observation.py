@@ -6,10 +6,8 @@ from enum import StrEnum
 from typing import Final, NewType
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.provisioning.domain.amounts import Amounts
-
-Site = NewType("Site", str)
-"""An environment name, `[a-z][a-z0-9-]{0,31}`; it comes from the credential, never from a body (P11)."""
 
 ProviderProjectRef = NewType("ProviderProjectRef", str)
 """The provider's own name of a Project: opaque; a UUID in its canonical form."""

@@ -14,11 +14,12 @@ from uuid import UUID
 import msgspec
 
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
+from central.kernel.site_names import Site
 from central.kernel.times import parse_observed
 from central.provisioning.application.account_ports import AccountReport
 from central.provisioning.domain.account import ACCOUNTS_MAX, Account, Naming, name_fault
 from central.provisioning.domain.ids import AllocationId, canonical_uuid, content_digest, parse_uuid
-from central.provisioning.domain.observation import Content, Site
+from central.provisioning.domain.observation import Content
 from central.provisioning.entrypoints.account_wire import AccountBody, AccountReportBody
 from central.provisioning.problems import ACCOUNT_NAME_INVALID
 

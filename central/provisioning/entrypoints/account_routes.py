@@ -11,10 +11,10 @@ from central.kernel.http import answer, read_json
 from central.kernel.observability import bound, event
 from central.kernel.problems import OBSERVED_IN_FUTURE, Problem, ProblemSpec
 from central.kernel.shared_problems import ALLOCATION_UNKNOWN
+from central.kernel.site_names import Site
 from central.kernel.times import Clock
 from central.provisioning.application.report_accounts import AccountsRefused, ReportAccounts
 from central.provisioning.domain.account_report import AccountsRefusal
-from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints import account_wire
 from central.provisioning.entrypoints.account_reports import AccountReportReader
 from central.provisioning.entrypoints.intake_keys import IntakeKeys

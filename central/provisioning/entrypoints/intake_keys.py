@@ -10,7 +10,7 @@ from typing import Self
 from central.kernel.bearer import unauthenticated
 from central.kernel.problems import NOT_FOUND, Problem
 from central.kernel.secret_digests import same_bytes, secret_digest
-from central.provisioning.domain.observation import Site
+from central.kernel.site_names import Site
 
 
 @dataclass(frozen=True, slots=True)

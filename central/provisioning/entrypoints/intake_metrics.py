@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from central.provisioning.domain.observation import Site
+from central.kernel.site_names import Site
 
 
 class IntakeMetrics:

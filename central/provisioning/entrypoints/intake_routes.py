@@ -13,13 +13,13 @@ from central.kernel.errors import ObservedInFuture
 from central.kernel.http import answer, bearer_token, read_json, read_query
 from central.kernel.observability import bound, event
 from central.kernel.problems import NOT_FOUND, OBSERVED_IN_FUTURE, Problem
+from central.kernel.site_names import Site
 from central.kernel.strict_json import JsonLimits
 from central.kernel.times import Clock
 from central.kernel.wire_schema import check_schema
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report_resources import ReportResources
 from central.provisioning.domain.ids import AllocationId, canonical_uuid
-from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints import wire
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.provisioning.entrypoints.intake_metrics import IntakeMetrics

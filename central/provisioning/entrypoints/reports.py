@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
+from central.kernel.site_names import Site
 from central.kernel.times import parse_observed
 from central.provisioning.domain.amounts import UNKNOWN, Amounts, amounts_of, unknown_component
 from central.provisioning.domain.ids import (
@@ -24,7 +25,7 @@ from central.provisioning.domain.ids import (
     content_digest,
     uuid_of,
 )
-from central.provisioning.domain.observation import Content, Observation, ProviderProjectRef, Site
+from central.provisioning.domain.observation import Content, Observation, ProviderProjectRef
 from central.provisioning.entrypoints.wire import RESOURCES_MAX, AmountsBody, ReportBody, ResourceBody
 
 CANONICALISATION: Final = b"pharos allocation content 1\n"

@@ -11,6 +11,7 @@ from uuid import UUID
 from central.kernel.database import Database, Transaction
 from central.kernel.inbox import Inbox
 from central.kernel.queries import load_queries
+from central.kernel.site_names import Site
 from central.retention.adapters.rows import (
     RecoveryRow,
     RequiredRow,
@@ -21,7 +22,7 @@ from central.retention.adapters.rows import (
 )
 from central.retention.application.ports import PassLost, Snapshot
 from central.retention.domain.accepted_work import AcceptedWork
-from central.retention.domain.ids import ItemId, Owner, Site
+from central.retention.domain.ids import ItemId, Owner
 from central.retention.domain.judgement import Effect, judge
 from central.retention.domain.recovery import Recovery, RecoveryLimits
 

@@ -6,9 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from central.kernel.errors import CorruptState
+from central.kernel.site_names import Site
 from central.kernel.times import stored_instant
 from central.retention.domain.accepted_work import AcceptedWork, Evidence, Kind, WorkState
-from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId, Site
+from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId
 from central.retention.domain.recovery import Phase, Recovery
 from central.retention.domain.retained import Holder, Required
 

@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 
 from central.kernel.errors import InvalidTime
 from central.kernel.questions import Count, UuidText, uuid_or_none
-from central.kernel.site_names import SITE_NAME
+from central.kernel.site_names import SITE_NAME, Site
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.retention.domain.accepted_work import AcceptedWork, Evidence, Kind, WorkState
-from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId, Site
+from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId
 
 SiteText = Annotated[str, Meta(pattern=rf"\A{SITE_NAME}\Z")]
 OwnerText = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_-]{0,31}\Z")]

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.retention.domain.accepted_work import AcceptedWork
-from central.retention.domain.ids import Owner, Site
+from central.retention.domain.ids import Owner
 from central.retention.domain.judgement import Effect
 from central.retention.domain.recovery import Recovery, RecoveryLimits
 from central.retention.domain.retained import Fences, Holder, Required, Unknown

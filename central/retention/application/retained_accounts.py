@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from central.kernel.errors import Unavailable
+from central.kernel.site_names import Site
 from central.retention.application.ports import ProjectFences, WorkStore
-from central.retention.domain.ids import Owner, Site
+from central.retention.domain.ids import Owner
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.domain.retained import RetainedAccount, Unknown, retained
 

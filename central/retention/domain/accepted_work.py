@@ -5,7 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId, Site
+from central.kernel.site_names import Site
+from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId
 
 
 class Kind(StrEnum):

@@ -9,5 +9,3 @@ ItemId = NewType("ItemId", UUID)
 ProjectId = NewType("ProjectId", UUID)
 PartyId = NewType("PartyId", UUID)
 BindingId = NewType("BindingId", UUID)
-Site = NewType("Site", str)
-"""An environment name, such as `slurm`."""

@@ -11,7 +11,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from central.retention.domain.ids import BindingId, PartyId, ProjectId, Site
+from central.kernel.site_names import Site
+from central.retention.domain.ids import BindingId, PartyId, ProjectId
 
 
 @dataclass(frozen=True, slots=True)

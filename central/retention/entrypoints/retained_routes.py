@@ -12,9 +12,9 @@ from flask import Blueprint, Response
 
 from central.kernel.http import answer, read_query
 from central.kernel.problems import Problem
+from central.kernel.site_names import Site
 from central.kernel.times import Clock, format_rfc3339
 from central.retention.application.retained_accounts import RecoveryPending, RetainedAccounts
-from central.retention.domain.ids import Site
 from central.retention.entrypoints.wire import retained_body
 from central.retention.problems import RECOVERY_PENDING
 

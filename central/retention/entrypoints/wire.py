@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from central.retention.domain.ids import Site
+from central.kernel.site_names import Site
 from central.retention.domain.retained import RetainedAccount
 
 SCHEMA: Final = 1

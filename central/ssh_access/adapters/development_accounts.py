@@ -18,8 +18,9 @@ from uuid import UUID
 import msgspec
 
 from central.kernel.observability import event
+from central.kernel.site_names import Site
 from central.ssh_access.domain.account import Absence, AccountAnswer, AccountUnavailable, NoAccount
-from central.ssh_access.domain.member_key import MemberId, Site, Target
+from central.ssh_access.domain.member_key import MemberId, Target
 
 _LOG: Final = logging.getLogger("central.ssh_access.development_accounts")
 _BYTES_MAX: Final = 1_048_576

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from central.kernel.database import Database
 from central.kernel.queries import load_queries
+from central.kernel.site_names import Site
 from central.ssh_access.application.ports import FeedUnknown
 from central.ssh_access.domain.feed import FeedHead
-from central.ssh_access.domain.member_key import Site
 
 
 class PostgresFeeds:

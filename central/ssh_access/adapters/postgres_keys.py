@@ -19,6 +19,7 @@ from central.kernel.driver_errors import TransactionConflict
 from central.kernel.errors import CorruptState
 from central.kernel.problems import COMMAND_REUSED, Problem
 from central.kernel.queries import load_queries
+from central.kernel.site_names import Site
 from central.ssh_access.adapters.rows import (
     ChangeRow,
     KeyRow,
@@ -31,7 +32,7 @@ from central.ssh_access.adapters.rows import (
 from central.ssh_access.application.ports import KeyUnknown, Saved, SiteResult
 from central.ssh_access.domain.command import Command, key_id_of, report_aggregate
 from central.ssh_access.domain.feed import ChangePage, page
-from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result, Site
+from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result
 
 SCHEMA: Final = "ssh_access"
 CHANNEL: Final = "pharos_ssh_access"

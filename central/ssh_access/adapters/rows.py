@@ -8,9 +8,10 @@ from uuid import UUID
 import msgspec
 
 from central.kernel.errors import CorruptState
+from central.kernel.site_names import Site
 from central.kernel.times import stored_instant
 from central.ssh_access.domain.feed import Change
-from central.ssh_access.domain.member_key import Act, MemberId, MemberKey, Site, State, Target
+from central.ssh_access.domain.member_key import Act, MemberId, MemberKey, State, Target
 from central.ssh_access.domain.public_key import PublicKey
 
 

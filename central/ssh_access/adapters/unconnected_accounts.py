@@ -2,8 +2,9 @@
 
 from datetime import datetime
 
+from central.kernel.site_names import Site
 from central.ssh_access.domain.account import AccountAnswer, AccountUnavailable
-from central.ssh_access.domain.member_key import MemberId, Site
+from central.ssh_access.domain.member_key import MemberId
 
 
 class UnconnectedAccounts:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from central.kernel.site_names import Site
 from central.ssh_access.application.ports import MemberAccounts, MemberKeys, Saved
 from central.ssh_access.domain.account import Absence, AccountUnavailable, NoAccount
 from central.ssh_access.domain.command import Command, change_id_of, key_id_of
-from central.ssh_access.domain.member_key import Act, MemberId, MemberKey, NewKey, Site, add
+from central.ssh_access.domain.member_key import Act, MemberId, MemberKey, NewKey, add
 from central.ssh_access.domain.public_key import parse_public_key
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from central.kernel.site_names import Site
 from central.ssh_access.application.ports import MemberKeys
 from central.ssh_access.domain.feed import ChangePage
-from central.ssh_access.domain.member_key import Site
 
 
 @dataclass(frozen=True, slots=True)

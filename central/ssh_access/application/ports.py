@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.ssh_access.domain.account import AccountAnswer
 from central.ssh_access.domain.command import Command
 from central.ssh_access.domain.feed import ChangePage, FeedHead
-from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result, Site
+from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result
 
 
 class MemberAccounts(Protocol):

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from central.kernel.site_names import Site
 from central.kernel.times import check_not_ahead
 from central.ssh_access.application.ports import MemberKeys, SiteResult
 from central.ssh_access.domain.command import Command
-from central.ssh_access.domain.member_key import MemberKey, Receipt, Result, Site, record_result
+from central.ssh_access.domain.member_key import MemberKey, Receipt, Result, record_result
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID, uuid5
 
-from central.ssh_access.domain.member_key import Act, MemberId, Site
+from central.kernel.site_names import Site
+from central.ssh_access.domain.member_key import Act, MemberId
 
 _NAMESPACE: Final = UUID("6a0b3a86-37f4-4c56-9f62-5d0f5b3c1f0e")
 

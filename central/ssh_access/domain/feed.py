@@ -7,7 +7,8 @@ replaced is not listed, so `after=0` is the whole desired state.
 from dataclasses import dataclass
 from uuid import UUID
 
-from central.ssh_access.domain.member_key import Act, Site, Target
+from central.kernel.site_names import Site
+from central.ssh_access.domain.member_key import Act, Target
 from central.ssh_access.domain.public_key import PublicKey
 
 

@@ -17,13 +17,11 @@ from enum import StrEnum
 from typing import Final, NewType
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.ssh_access.domain.public_key import PublicKey
 
 MemberId = NewType("MemberId", str)
 """The subject the identity provider names a member by; compared byte for byte."""
-
-Site = NewType("Site", str)
-"""A Site's environment name, such as `slurm`."""
 
 
 @dataclass(frozen=True, slots=True)

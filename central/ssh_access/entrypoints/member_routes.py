@@ -15,6 +15,7 @@ from central.kernel.http import answer, idempotency_key, read_json, read_query
 from central.kernel.observability import bound, event
 from central.kernel.problems import BODY_INVALID, FieldError, Problem
 from central.kernel.shared_problems import ACCOUNT_ABSENT, SITE_UNKNOWN
+from central.kernel.site_names import Site
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock
 from central.ssh_access import problems
@@ -30,7 +31,7 @@ from central.ssh_access.application.remove_key import RemoveKey
 from central.ssh_access.domain.account import Absence
 from central.ssh_access.domain.command import Command, member_command
 from central.ssh_access.domain.key_name import NameRefused, check_name
-from central.ssh_access.domain.member_key import KeyExists, KeyLimitReached, MemberId, Site, State
+from central.ssh_access.domain.member_key import KeyExists, KeyLimitReached, MemberId, State
 from central.ssh_access.domain.refusals import KeyRefused
 from central.ssh_access.entrypoints import wire
 

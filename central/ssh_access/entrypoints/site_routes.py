@@ -18,13 +18,13 @@ from central.kernel.notifications import Waiters
 from central.kernel.observability import bound, event
 from central.kernel.problems import OBSERVED_IN_FUTURE, Problem
 from central.kernel.shared_problems import FEED_POSITION_UNKNOWN
+from central.kernel.site_names import Site
 from central.kernel.strict_json import MAX_INTEGER, encode
 from central.kernel.times import Clock, format_rfc3339, parse_observed
 from central.ssh_access.application.list_changes import ListChanges
 from central.ssh_access.application.record_results import RecordResults
 from central.ssh_access.domain.command import Command, report_command
 from central.ssh_access.domain.feed import ChangePage, PositionUnknown
-from central.ssh_access.domain.member_key import Site
 from central.ssh_access.entrypoints import wire
 from central.ssh_access.entrypoints.reports import site_results
 

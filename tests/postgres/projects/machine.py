@@ -17,8 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from central.kernel.errors import Unavailable
 from central.kernel.queries import Query
+from central.kernel.site_names import Site
 from central.projects.adapters.rows import MembershipRow
-from central.projects.domain.ids import Scope, Site
+from central.projects.domain.ids import Scope
 from central.projects.domain.resolution import Unresolved
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, Standing
 from central.projects.domain.view import Phase

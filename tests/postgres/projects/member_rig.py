@@ -11,13 +11,13 @@ from flask import Flask, request
 
 from central.kernel.http import bearer_token, create_app
 from central.kernel.observability import Metrics
+from central.kernel.site_names import Site
 from central.kernel.wire_schema import check_schema
 from central.projects.application.find_member import FindMember
 from central.projects.application.list_members import ListMembers
 from central.projects.application.roster import MemberRoster, ProvisioningRoster
-from central.projects.domain.ids import ProjectId, Site
+from central.projects.domain.ids import ProjectId
 from central.projects.entrypoints.member_routes import MemberRoutes
-from central.provisioning.domain.observation import Site as IntakeSite
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from tests.contract.goldens import load
 from tests.simulators.beto.beto import ready_for
@@ -57,10 +57,10 @@ def member_finder(view: View, sites: Sites) -> FindMember:
 
 def member_app(view: View, sites: Sites) -> Flask:
     """Both routes of slurm, which holds `KEY`, and of k8s, which holds another."""
-    keys = IntakeKeys.of({IntakeSite("slurm"): [KEY], IntakeSite("k8s"): [KEY_OF_K8S]})
+    keys = IntakeKeys.of({Site("slurm"): [KEY], Site("k8s"): [KEY_OF_K8S]})
 
     def admit(site: Site) -> None:
-        keys.check(IntakeSite(site), bearer_token())
+        keys.check(Site(site), bearer_token())
         check_schema(request.headers.get("Pharos-Schema"))
 
     app = create_app("trial", metrics=Metrics("trial"), ready=lambda: None)

@@ -13,9 +13,10 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from central.kernel.database import Database, DatabaseOptions
+from central.kernel.site_names import Site
 from central.processes.provisioning_intake import Intake, build_app
 from central.provisioning.domain.ids import WaldurInstance
-from central.provisioning.domain.observation import ProviderProjectRef, Site
+from central.provisioning.domain.observation import ProviderProjectRef
 from tests.contract.goldens import canonical
 from tests.postgres.conftest import PgServer
 

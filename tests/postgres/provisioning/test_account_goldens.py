@@ -10,8 +10,8 @@ import pytest
 from flask import Flask
 
 from central.kernel.database import Database
+from central.kernel.site_names import Site
 from central.processes.provisioning_intake import Intake, build_app
-from central.provisioning.domain.observation import Site
 from central.provisioning.entrypoints.account_wire import AccountReceiptBody, AccountReportBody
 from tests.contract.goldens import Golden, Refused, Valid, canonical, load
 from tests.postgres.conftest import PgServer

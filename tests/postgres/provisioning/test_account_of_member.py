@@ -8,6 +8,7 @@ from uuid import UUID
 from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
+from central.kernel.site_names import Site
 from central.processes.provisioning_intake import Intake, build_app
 from central.processes.provisioning_worker import BetoView
 from central.processes.ssh_accounts import reported_accounts
@@ -16,9 +17,8 @@ from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES
 from central.provisioning.domain.ids import AllocationId
 from central.provisioning.domain.member_account import MemberAccount
-from central.provisioning.domain.observation import Site as IntakeSite
 from central.ssh_access.domain.account import Absence, AccountUnavailable, NoAccount
-from central.ssh_access.domain.member_key import MemberId, Site, Target
+from central.ssh_access.domain.member_key import MemberId, Target
 from tests.postgres.conftest import PgServer
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, PROJECT_REF, ROLE, Agent, resource
 from tests.postgres.provisioning.test_accounts import LIMIT, Reporter, account
@@ -85,7 +85,7 @@ def test_p30_join_leave_and_join_again(pg_server: PgServer, name: str) -> None:
             assert asked() == Target("u1", 5000001, UUID(ENTRY))
             follow(beto.truth.remove_member(project, party))
             assert asked() == NoAccount(Absence.NOT_ELIGIBLE)
-            former = accounts.find.of_former(IntakeSite("slurm"), UUID(party), clock())
+            former = accounts.find.of_former(Site("slurm"), UUID(party), clock())
             assert former == MemberAccount("u1", 5000001, f"{ENTRY}/42")
             follow(
                 beto.truth.add_member(project, party),

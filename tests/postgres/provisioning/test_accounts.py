@@ -14,6 +14,7 @@ import pytest
 
 from central.kernel.database import Database
 from central.kernel.errors import CorruptState
+from central.kernel.site_names import Site
 from central.provisioning.adapters.postgres_accounts import PostgresAccounts
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
 from central.provisioning.application.confirmed_accounts import ConfirmedAccounts
@@ -25,7 +26,6 @@ from central.provisioning.domain.confirmation import (
     Unconfirmed,
 )
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Site
 from tests.contract.goldens import canonical
 from tests.postgres.conftest import PgServer
 from tests.postgres.provisioning.conftest import PROJECT, Agent, Clock, resource

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from flask import Flask
 
-from central.provisioning.domain.observation import Site
+from central.kernel.site_names import Site
 from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import ReportBody
 from tests.contract.goldens import Refused, Valid, canonical, load

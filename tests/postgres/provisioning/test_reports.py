@@ -8,7 +8,7 @@ from uuid import UUID
 
 from central.kernel.database import Database
 from central.kernel.queries import Query
-from central.provisioning.domain.observation import Site
+from central.kernel.site_names import Site
 from tests.postgres.provisioning.conftest import (
     KEYS,
     LIMITS,

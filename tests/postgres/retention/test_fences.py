@@ -15,16 +15,16 @@ from central.kernel.database import Database, Transaction
 from central.kernel.http import create_app
 from central.kernel.observability import Metrics
 from central.kernel.queries import Query
+from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339
 from central.processes.provisioning_worker import BetoView
 from central.processes.retention import DEFAULT_OWNERS, retained_accounts
 from central.projects.adapters.postgres_fences import PostgresFences
 from central.projects.application.retention_fences import AccountHolder, RetentionFences
-from central.projects.domain.ids import BindingId, PartyId, ProjectId, Site
+from central.projects.domain.ids import BindingId, PartyId, ProjectId
 from central.retention.adapters.owner_questions import OwnerQuestions
 from central.retention.adapters.postgres_work import PostgresWork
 from central.retention.application.recover import Pass, Recover
-from central.retention.domain.ids import Site as WorkSite
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.entrypoints.events import WORK_QUEUES
 from central.retention.entrypoints.retained_routes import RetainedRoutes
@@ -96,7 +96,7 @@ def world(owner: Database) -> World:
     app = create_app("retained", metrics=Metrics("retained"), ready=lambda: None)
     view = BetoView(owner, MemoryBroker(), LIMITS, clock)
     routes = RetainedRoutes(retained_accounts(owner, view), lambda site: None, clock)
-    app.register_blueprint(routes.blueprint([WorkSite(SITE), WorkSite("k8s")]))
+    app.register_blueprint(routes.blueprint([Site(SITE), Site("k8s")]))
     owners = {str(name): WorkOwner(clock=clock, name=name) for name in DEFAULT_OWNERS}
     made = World(owner, Beto(clock=clock), owners, app, clock)
     made.party, _ = made.truth.new_party(site=SITE, username="u1")

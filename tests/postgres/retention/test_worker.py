@@ -21,6 +21,7 @@ from central.kernel.broker_postgres import PostgresBroker
 from central.kernel.database import Database
 from central.kernel.errors import Unavailable
 from central.kernel.queries import Query
+from central.kernel.site_names import Site
 from central.kernel.times import utc_now
 from central.processes.refusals import StartRefused
 from central.processes.retention import (
@@ -32,7 +33,6 @@ from central.processes.retention import (
 )
 from central.retention.adapters.postgres_work import PostgresWork
 from central.retention.application.retained_accounts import RetainedAccounts
-from central.retention.domain.ids import Site
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.domain.retained import Fences
 from central.retention.entrypoints.events import WORK_QUEUES

@@ -12,6 +12,7 @@ import pytest
 
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import CorruptState
+from central.kernel.site_names import Site
 from central.ssh_access.adapters.postgres_keys import PostgresMemberKeys
 from central.ssh_access.application.add_key import AddKey, AddRequest
 from central.ssh_access.application.ports import SiteResult
@@ -28,7 +29,6 @@ from central.ssh_access.domain.member_key import (
     Outcome,
     Receipt,
     Result,
-    Site,
     State,
     Target,
 )

@@ -7,11 +7,12 @@ from datetime import datetime
 import pytest
 
 from central.kernel.database import Database, DatabaseOptions
+from central.kernel.site_names import Site
 from central.ssh_access.adapters.postgres_keys import PostgresMemberKeys
 from central.ssh_access.application.ports import MemberKeys, SiteResult
 from central.ssh_access.domain.command import Command
 from central.ssh_access.domain.feed import ChangePage
-from central.ssh_access.domain.member_key import MemberKey, Receipt, Result, Site
+from central.ssh_access.domain.member_key import MemberKey, Receipt, Result
 from tests.contract.member_keys_suite import MemberKeysSuite
 from tests.postgres.conftest import PgServer
 

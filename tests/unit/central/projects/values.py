@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.projects.domain.authority import Authority, AuthorityState
-from central.projects.domain.ids import BindingId, PartyId, ProjectId, Site
+from central.projects.domain.ids import BindingId, PartyId, ProjectId
 from central.projects.domain.membership import Membership
 from central.projects.domain.project import BindingRef, Lifecycle, ListedMember, Project
 from central.projects.domain.site_binding import SiteBinding, Standing

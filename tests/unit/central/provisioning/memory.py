@@ -12,6 +12,7 @@ import msgspec
 
 from central.kernel.errors import ObservedInFuture, Unavailable
 from central.kernel.problems import COMMAND_REUSED, Problem
+from central.kernel.site_names import Site
 from central.provisioning.application.ports import Decide, Settlement, SnapshotPage
 from central.provisioning.application.read_allocation import ReadAllocation
 from central.provisioning.application.report import Answered, Report
@@ -19,7 +20,7 @@ from central.provisioning.application.report_resources import ReportResources
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.decision import Outcome
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
-from central.provisioning.domain.observation import ProviderProjectRef, Site
+from central.provisioning.domain.observation import ProviderProjectRef
 from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import ReportBody, allocation_body, outcomes_body
 from tests.unit.central.provisioning.machine import NOW, START

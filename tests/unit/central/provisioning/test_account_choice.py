@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from central.kernel.errors import CorruptState, Unavailable
+from central.kernel.site_names import Site
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.application.provisioning_accounts import (
     AccountAmbiguous,
@@ -22,7 +23,6 @@ from central.provisioning.domain.allocation import Lifecycle, Saved
 from central.provisioning.domain.confirmation import PartyAccounts, Unconfirmed
 from central.provisioning.domain.ids import AllocationId
 from central.provisioning.domain.member_account import HeldName
-from central.provisioning.domain.observation import Site
 from tests.unit.central.provisioning.test_account_of_member import (
     ACCOUNT,
     BINDING,

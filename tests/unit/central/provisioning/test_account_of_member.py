@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from central.kernel.errors import CorruptState, Unavailable
+from central.kernel.site_names import Site
 from central.processes.ssh_accounts import ReportedAccounts
 from central.provisioning.application.find_member_account import PAGE, FindMemberAccount
 from central.provisioning.application.ports import SnapshotPage
@@ -17,10 +18,9 @@ from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle,
 from central.provisioning.domain.confirmation import PartyAccounts
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
 from central.provisioning.domain.member_account import Doubt, HeldName, MemberAccount, NoMemberAccount
-from central.provisioning.domain.observation import Content, ProviderProjectRef, ProviderState, Site
+from central.provisioning.domain.observation import Content, ProviderProjectRef, ProviderState
 from central.ssh_access.domain.account import Absence, AccountUnavailable, NoAccount
 from central.ssh_access.domain.member_key import MemberId, Target
-from central.ssh_access.domain.member_key import Site as KeySite
 
 NOW = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
 LIMIT = timedelta(seconds=900)
@@ -209,7 +209,7 @@ def test_p30_the_ports_three_outcomes(world: World) -> None:
     port = ReportedAccounts(world.find, ("slurm",))
 
     def asked(subject: str = str(PARTY), site: str = "slurm") -> object:
-        return port.account_for(MemberId(subject), KeySite(site), NOW)
+        return port.account_for(MemberId(subject), Site(site), NOW)
 
     assert asked() == Target("u1", 5000001, UUID(ENTRY))
     assert asked(site="k8s") == NoAccount(Absence.SITE_UNKNOWN)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from central.kernel.site_names import Site
 from central.provisioning.domain.account import Account, AccountState, Naming, name_fault
 from central.provisioning.domain.account_report import (
     AccountsOutcome,
@@ -26,7 +27,7 @@ from central.provisioning.domain.confirmation import (
     fresh,
 )
 from central.provisioning.domain.ids import AllocationId
-from central.provisioning.domain.observation import Content, Site
+from central.provisioning.domain.observation import Content
 from central.settings import SettingsRefused, load_settings
 
 NOW = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from central.kernel.site_names import Site
 from central.provisioning.domain.allocation import Facts, Lifecycle, Reason, Saved, lifecycle_of
 from central.provisioning.domain.amounts import AMOUNT_MAX, AmountRefused, Amounts, by_component
 from central.provisioning.domain.decision import Decision, Outcome, RefusalCode, decide
@@ -19,13 +20,7 @@ from central.provisioning.domain.ids import (
     command_ids,
     content_digest,
 )
-from central.provisioning.domain.observation import (
-    Content,
-    Observation,
-    ProviderProjectRef,
-    ProviderState,
-    Site,
-)
+from central.provisioning.domain.observation import Content, Observation, ProviderProjectRef, ProviderState
 
 INSTANCE = WaldurInstance("https://waldur.example.org/")
 PROJECT = UUID(int=302)

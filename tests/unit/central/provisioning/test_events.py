@@ -7,12 +7,13 @@ from uuid import UUID
 
 import pytest
 
+from central.kernel.site_names import Site
 from central.kernel.times import parse_rfc3339
 from central.provisioning.adapters.events import encode_changed
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
 from central.provisioning.domain.amounts import Amounts
 from central.provisioning.domain.ids import AllocationId, WaldurInstance
-from central.provisioning.domain.observation import ProviderProjectRef, ProviderState, Site
+from central.provisioning.domain.observation import ProviderProjectRef, ProviderState
 from tests.contract.goldens import Valid, load
 
 

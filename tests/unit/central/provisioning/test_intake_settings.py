@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from central.kernel.problems import Problem
-from central.provisioning.domain.observation import Site
+from central.kernel.site_names import Site
 from central.provisioning.entrypoints.intake_keys import IntakeKeys
 from central.settings import BrokerUrls, Listen, SettingsRefused, load_settings
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from central.kernel.broker import Message, MessageRefused
+from central.kernel.site_names import Site
 from central.retention.application.ports import WorkStore
-from central.retention.domain.ids import BindingId, PartyId, ProjectId, Site
+from central.retention.domain.ids import BindingId, PartyId, ProjectId
 from central.retention.domain.retained import Fences, Holder, Unknown
 from central.retention.entrypoints.events import WORK_QUEUES, WorkConsumer
 from tests.contract.goldens import canonical

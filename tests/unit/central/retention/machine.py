@@ -16,10 +16,11 @@ from hypothesis.stateful import invariant, rule
 
 from central.kernel.errors import Unavailable
 from central.kernel.paging import PagingLimits
+from central.kernel.site_names import Site
 from central.retention.adapters.owner_questions import OwnerQuestions
 from central.retention.application.recover import Pass, Recover
 from central.retention.application.retained_accounts import RetainedAccounts
-from central.retention.domain.ids import Owner, Site
+from central.retention.domain.ids import Owner
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.entrypoints.events import WORK_QUEUES
 from tests.simulators.mouth import Faults

@@ -8,9 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from central.kernel.errors import Unavailable
+from central.kernel.site_names import Site
 from central.retention.application.ports import PassLost, Snapshot
 from central.retention.domain.accepted_work import AcceptedWork
-from central.retention.domain.ids import ItemId, Owner, Site
+from central.retention.domain.ids import ItemId, Owner
 from central.retention.domain.judgement import Effect, judge
 from central.retention.domain.recovery import Phase, Recovery, RecoveryLimits
 from central.retention.domain.retained import Fences, Holder, Required, Unknown

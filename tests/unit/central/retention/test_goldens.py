@@ -13,13 +13,14 @@ from central.kernel.broker import MessageRefused
 from central.kernel.errors import Unavailable
 from central.kernel.paging import PagesDiffer, fingerprint
 from central.kernel.questions import AnswerMalformed, SnapshotGone, read_answer
+from central.kernel.site_names import Site
 from central.retention.adapters.owner_questions import (
     InventoryAnswer,
     OwnerQuestions,
     WorkPageAnswer,
     items_of,
 )
-from central.retention.domain.ids import BindingId, Owner, PartyId, ProjectId, Site
+from central.retention.domain.ids import BindingId, Owner, PartyId, ProjectId
 from central.retention.domain.retained import RetainedAccount
 from central.retention.entrypoints.events import encode_event, read_event
 from central.retention.entrypoints.wire import retained_body

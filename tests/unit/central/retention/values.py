@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from central.kernel.site_names import Site
 from central.retention.domain.accepted_work import AcceptedWork, Evidence, Kind, WorkState
-from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId, Site
+from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, ProjectId
 from central.retention.domain.retained import Fences, Holder, Required
 
 NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)

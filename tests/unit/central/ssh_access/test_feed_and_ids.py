@@ -4,10 +4,11 @@ from uuid import UUID
 
 import pytest
 
+from central.kernel.site_names import Site
 from central.ssh_access.domain.command import change_id_of, key_id_of, member_command, report_command
 from central.ssh_access.domain.feed import Change, PositionUnknown, page
 from central.ssh_access.domain.key_name import NameRefused, check_name
-from central.ssh_access.domain.member_key import Act, MemberId, Site, Target
+from central.ssh_access.domain.member_key import Act, MemberId, Target
 from central.ssh_access.domain.public_key import PublicKey
 
 FEED = UUID(int=1)

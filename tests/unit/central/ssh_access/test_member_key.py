@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from central.kernel.site_names import Site
 from central.ssh_access.domain.member_key import (
     KEY_LIMITS,
     Act,
@@ -19,7 +20,6 @@ from central.ssh_access.domain.member_key import (
     Outcome,
     Receipt,
     Result,
-    Site,
     State,
     Target,
     add,
