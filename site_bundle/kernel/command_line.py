@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +35,43 @@ class Program:
         )
         made.add_argument("--version", action="store_true", help="print version and release, and end")
         return made
+
+    def verbs(
+        self, parser: argparse.ArgumentParser, texts: Mapping[str, tuple[str, str]]
+    ) -> Callable[[str, str, Act], argparse.ArgumentParser]:
+        """Adds one verb at a call: its name, its line, its act. `texts`: what each does, and its epilog."""
+        adding = parser.add_subparsers(dest="verb", metavar="VERB")
+
+        def verb(name: str, line: str, act: Act) -> argparse.ArgumentParser:
+            description, epilog = texts[name]
+            raw = argparse.RawDescriptionHelpFormatter
+            made = adding.add_parser(
+                name, help=line, description=description, epilog=epilog, formatter_class=raw
+            )
+            made.set_defaults(act=act)
+            return made
+
+        return verb
+
+    def run(self, parser: argparse.ArgumentParser, words: list[str]) -> int:
+        """Does what `words` say; the exit code."""
+        chosen = parser.parse_args(words)
+        if chosen.version:
+            say(self.version())
+            return HEALTHY
+        if chosen.verb is None:
+            parser.print_help(sys.stderr)
+            return USAGE
+        from site_bundle.kernel.errors import SiteError
+
+        try:
+            code: int = chosen.act(chosen)
+        except SiteError as error:
+            print(f"{self.name}: {error}", file=sys.stderr)  # noqa: T201 - the refusal
+            return error.exit_status
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return code
 
     def taking_settings(self, parser: argparse.ArgumentParser) -> None:
         """Adds `--env-file`."""

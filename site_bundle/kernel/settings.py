@@ -134,6 +134,16 @@ def _unquote(value: str) -> str:
     return value
 
 
+def component_directory(
+    environment: Mapping[str, str], *, setting: str, systemd: str, fallback: Path
+) -> Path:
+    """A folder of the component: the `setting`, else what systemd passes as `systemd` (the first of a
+    colon-separated list), else the unit's own.
+    """
+    chosen = environment.get(setting) or environment.get(systemd, "").partition(":")[0]
+    return Path(chosen) if chosen else fallback
+
+
 def https_origin(text: str) -> str:
     """An HTTPS origin: scheme, host, optional port; no path, query, user or fragment (I18)."""
     match = re.fullmatch(r"https://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?/?", text)

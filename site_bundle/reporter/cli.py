@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from site_bundle.kernel.command_line import HEALTHY, INTERRUPTED, USAGE, Act, Program, say
+from site_bundle.kernel.command_line import Program, say
 from site_bundle.reporter.run import USER, run_reporter_process
 
 PROGRAM = Program("pharos-reporter", "reporter", Path("/etc/pharos-hpc/reporter.env"))
@@ -70,39 +69,10 @@ example:
 
 def command(words: list[str]) -> int:
     """Does what `words` say; the exit code."""
-    parser = _parser()
-    chosen = parser.parse_args(words)
-    if chosen.version:
-        say(PROGRAM.version())
-        return HEALTHY
-    if chosen.verb is None:
-        parser.print_help(sys.stderr)
-        return USAGE
-    from site_bundle.kernel.errors import SiteError
-
-    try:
-        code: int = chosen.act(chosen)
-    except SiteError as error:
-        print(f"{PROGRAM.name}: {error}", file=sys.stderr)  # noqa: T201 - the refusal
-        return error.exit_status
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return code
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = PROGRAM.parser(
         "Tells central which allocations, limits and accounts really exist at this Site.", _EPILOG
     )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
-
-    def verb(name: str, text: str, act: Act) -> argparse.ArgumentParser:
-        description, epilog = _HELP[name]
-        raw = argparse.RawDescriptionHelpFormatter
-        made = verbs.add_parser(name, help=text, description=description, epilog=epilog, formatter_class=raw)
-        made.set_defaults(act=act)
-        return made
-
+    verb = PROGRAM.verbs(parser, _HELP)
     verb("run", "run the reporter in the foreground (what the unit does)", lambda _: run_reporter_process())
     once = verb("once", "one pass by hand, shown", _once)
     status = verb("status", "what the running reporter says of itself", _status)
@@ -110,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     for taking in (once, status, doctor):
         taking.add_argument("--json", action="store_true", help="the answer as one document")
         PROGRAM.taking_settings(taking)
-    return parser
+    return PROGRAM.run(parser, words)
 
 
 def _once(chosen: argparse.Namespace) -> int:

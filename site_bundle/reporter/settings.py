@@ -19,6 +19,7 @@ from site_bundle.kernel.errors import SettingsError
 from site_bundle.kernel.settings import (
     Setting,
     absolute_path,
+    component_directory,
     https_origin,
     one_of,
     plain_text,
@@ -173,16 +174,26 @@ def reporter_settings(environment: Mapping[str, str]) -> ReporterSettings:
         interval_seconds=values[f"{_OWN}INTERVAL_SECONDS"],
         observe=values[f"{_OWN}MODE"] == "observe",
         slurm_commands=values[f"{_OWN}SLURM_COMMANDS"],
-        state_directory=_directory(values, environment, "STATE_DIRECTORY", DEFAULT_STATE),
-        runtime_directory=_directory(values, environment, "RUNTIME_DIRECTORY", DEFAULT_RUNTIME),
+        state_directory=state_directory(environment),
+        runtime_directory=runtime_directory(environment),
     )
 
 
 def runtime_directory(environment: Mapping[str, str]) -> Path:
     """Where the status stands, for `status`, which needs no other setting."""
-    chosen = environment.get(f"{_OWN}RUNTIME_DIRECTORY")
-    values: dict[str, Any] = {f"{_OWN}RUNTIME_DIRECTORY": Path(chosen) if chosen else None}
-    return _directory(values, environment, "RUNTIME_DIRECTORY", DEFAULT_RUNTIME)
+    return component_directory(
+        environment,
+        setting=f"{_OWN}RUNTIME_DIRECTORY",
+        systemd="RUNTIME_DIRECTORY",
+        fallback=DEFAULT_RUNTIME,
+    )
+
+
+def state_directory(environment: Mapping[str, str]) -> Path:
+    """Where the journal stands."""
+    return component_directory(
+        environment, setting=f"{_OWN}STATE_DIRECTORY", systemd="STATE_DIRECTORY", fallback=DEFAULT_STATE
+    )
 
 
 def _range(values: Mapping[str, Any], kind: str, profile: str) -> Range:
@@ -195,12 +206,3 @@ def _range(values: Mapping[str, Any], kind: str, profile: str) -> Range:
             remedy=f"correct {profile} in the profile",
         )
     return Range(low, high)
-
-
-def _directory(values: Mapping[str, Any], environment: Mapping[str, str], name: str, fallback: Path) -> Path:
-    """The setting, else what systemd passes (the first of a colon-separated list), else the unit's folder."""
-    chosen: Path | None = values[f"{_OWN}{name}"]
-    if chosen is not None:
-        return chosen
-    passed = environment.get(name, "").partition(":")[0]
-    return Path(passed) if passed else fallback

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from site_bundle.directory.names import dn_text, socket_path
 from site_bundle.kernel.credential import Credential
@@ -15,6 +14,7 @@ from site_bundle.kernel.errors import SettingsError
 from site_bundle.kernel.settings import (
     Setting,
     absolute_path,
+    component_directory,
     https_origin,
     one_of,
     plain_text,
@@ -94,22 +94,23 @@ def agent_settings(environment: Mapping[str, str]) -> AgentSettings:
         uids=UidRange(low, high),
         cache_seconds=values[f"{_SSH}CACHE_SECONDS"],
         observe=values[f"{_SSH}MODE"] == "observe",
-        state_directory=_directory(values, environment, "STATE_DIRECTORY", DEFAULT_STATE),
-        runtime_directory=_directory(values, environment, "RUNTIME_DIRECTORY", DEFAULT_RUNTIME),
+        state_directory=state_directory(environment),
+        runtime_directory=runtime_directory(environment),
     )
 
 
 def runtime_directory(environment: Mapping[str, str]) -> Path:
     """Where the status stands, for `status`, which needs no other setting."""
-    chosen = environment.get(f"{_SSH}RUNTIME_DIRECTORY")
-    values: dict[str, Any] = {f"{_SSH}RUNTIME_DIRECTORY": Path(chosen) if chosen else None}
-    return _directory(values, environment, "RUNTIME_DIRECTORY", DEFAULT_RUNTIME)
+    return component_directory(
+        environment,
+        setting=f"{_SSH}RUNTIME_DIRECTORY",
+        systemd="RUNTIME_DIRECTORY",
+        fallback=DEFAULT_RUNTIME,
+    )
 
 
-def _directory(values: Mapping[str, Any], environment: Mapping[str, str], name: str, fallback: Path) -> Path:
-    """The setting, else what systemd passes (the first of a colon-separated list), else the unit's folder."""
-    chosen: Path | None = values[f"{_SSH}{name}"]
-    if chosen is not None:
-        return chosen
-    passed = environment.get(name, "").partition(":")[0]
-    return Path(passed) if passed else fallback
+def state_directory(environment: Mapping[str, str]) -> Path:
+    """Where the journal stands."""
+    return component_directory(
+        environment, setting=f"{_SSH}STATE_DIRECTORY", systemd="STATE_DIRECTORY", fallback=DEFAULT_STATE
+    )

@@ -42,6 +42,7 @@ def main() -> int:
         limits=LoopLimits(**(limits | drive.get("limits", {}))),
         checkpoint=checkpoint,
     )
+    stop.settle()
     return 0
 
 
