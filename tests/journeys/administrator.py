@@ -53,15 +53,15 @@ class Administrator:
         """Type ``pharos-installer WORDS…``, which an install leaves behind."""
         return self.host.exec([CONTROLLER, *words], check=check, env=_crash(crash_at), timeout=PHASE_SECONDS)
 
-    def agent_status(self) -> dict[str, Any]:
-        """What ``pharos-ssh-access status --json`` says; its exit status is not looked at."""
-        shown = self.host.exec([self.agent_script(), "status", "--json"], check=False)
+    def agent_status(self, component: str = "ssh-access") -> dict[str, Any]:
+        """What the agent's ``status --json`` says; its exit status is not looked at."""
+        shown = self.host.exec([self.agent_script(component), "status", "--json"], check=False)
         status: dict[str, Any] = json.loads(shown.stdout)
         return status
 
-    def agent_script(self) -> str:
+    def agent_script(self, component: str = "ssh-access") -> str:
         """The console script of the active release."""
-        return "/opt/pharos-hpc/components/ssh-access/current/venv/bin/pharos-ssh-access"
+        return f"/opt/pharos-hpc/components/{component}/current/venv/bin/pharos-{component}"
 
 
 def _crash(point: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from tests.lab.sshlogin import PEOPLE
 SITE = "slurm"
 TLS_NAME = "vm.lab.test"
 PORT = 8443
+INTAKE_PORT = 8445
 START_SECONDS = 120.0
 DETACHED = (
     'cd "$0" || exit; exec </dev/null >>dev.log 2>&1; echo $$ >dev.pid.new; mv dev.pid.new dev.pid; exec "$@"'
@@ -47,6 +48,7 @@ class Central:
         """
         self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
         argv = [*_central("dev"), "--state", str(self.state), "--site-listen", self.listen]
+        argv += ["--intake-listen", f"{self.host.host_side_addr}:{INTAKE_PORT}"]
         argv += ["--tls-name", TLS_NAME, "--site", SITE]
         (self.state / "dev.pid").unlink(missing_ok=True)
         (self.state / "dev.json").unlink(missing_ok=True)
@@ -73,6 +75,16 @@ class Central:
     def ca(self) -> bytes:
         """The certificate authority Sites must trust, PEM."""
         return Path(self.facts()["siteApi"]["caFile"]).read_bytes()
+
+    @property
+    def intake_url(self) -> str:
+        """The Site intake's origin, by its address: another host name than the Site API's (I18)."""
+        listen = self.facts()["intake"]["listen"]
+        return f"https://{listen}"
+
+    def intake_key(self) -> bytes:
+        """What the Site's agent reports with."""
+        return Path(self.facts()["intake"]["keyFiles"][SITE]).read_bytes()
 
     def grant(self, output: Path) -> bytes:
         """Issue a grant for the Site's SSH access agent; returns the token, which is shown once."""

@@ -5,6 +5,7 @@ It is marked ``laboratory``: a production profile refuses it (X8).
 
 import json
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -43,13 +44,24 @@ def manifest_of(release: Release) -> dict[str, Any]:
     return manifest
 
 
-def issue(central: Central, signer: Signer, release: Release, folder: Path, span: str = "1d") -> list[Path]:
-    """One signed file for each contract the component of ``release`` needs; the files and signatures."""
+def issue(
+    central: Central,
+    signer: Signer,
+    release: Release,
+    folder: Path,
+    *,
+    components: Sequence[str] = (COMPONENT,),
+    span: str = "1d",
+) -> list[Path]:
+    """One signed file for each contract each component of ``release`` needs; the files and signatures."""
     manifest = manifest_of(release)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for contract in manifest["components"][COMPONENT]["contracts"]:
-        words = ["--contract", contract, "--revision", manifest["contracts"][contract]]
-        words += ["--component", COMPONENT, "--site", SITE, "--issued-by", PRINCIPAL, "--until", span]
-        words += ["--key", str(signer.private), "--output", str(folder / f"{contract}.yaml"), "--laboratory"]
-        central.operator("evidence", "issue", *words)
+    for component in components:
+        for contract in manifest["components"][component]["contracts"]:
+            name = contract if component == COMPONENT else f"{component}-{contract}"
+            output = folder / f"{name}.yaml"
+            words = ["--contract", contract, "--revision", manifest["contracts"][contract]]
+            words += ["--component", component, "--site", SITE, "--issued-by", PRINCIPAL, "--until", span]
+            words += ["--key", str(signer.private), "--output", str(output), "--laboratory"]
+            central.operator("evidence", "issue", *words)
     return sorted(folder.iterdir())

@@ -14,6 +14,7 @@ import yaml
 from tests.journeys import evidence, releases
 from tests.journeys.administrator import SITE, Administrator
 from tests.journeys.central import Central, account_of, stop
+from tests.journeys.marketplace import OTHER_CREDENTIALS, Marketplace, laboratory_profile
 from tests.lab.handoff import CONFIGURATION, CREDENTIALS, hand_off
 from tests.lab.host import Completed, LabHost
 from tests.lab.processes import ProcessIdentity
@@ -32,6 +33,8 @@ class Road:
 
     host: LabHost
     central: Central
+    components: tuple[str, ...] = (evidence.COMPONENT,)
+    marketplace: Marketplace | None = None
     process: ProcessIdentity | None = None
     token: bytes = field(default=b"", repr=False)
     signer: evidence.Signer | None = None
@@ -47,13 +50,22 @@ class Road:
         return Administrator(self.host)
 
     @classmethod
-    def enter(cls, tree: HostTree | None = None, *, name: str | None = None) -> "Road":
-        """Boot a fresh host; nothing of the product is on it."""
+    def enter(
+        cls,
+        tree: HostTree | None = None,
+        *,
+        name: str | None = None,
+        components: tuple[str, ...] = (evidence.COMPONENT,),
+    ) -> "Road":
+        """Boot a fresh host; nothing of the product is on it. ``components``: what the site will run."""
         host = LabHost.up(name, tree=tree)
-        return cls(host, Central(host, host.scratch / "central"))
+        return cls(host, Central(host, host.scratch / "central"), components)
 
     def leave(self) -> None:
         """End everything; done twice is no error."""
+        if self.marketplace is not None:
+            self.marketplace.stop()
+            self.marketplace = None
         self.host.kill()
 
     def build(self, version: str, repository: Path = releases.ROOT) -> releases.Release:
@@ -75,15 +87,20 @@ class Road:
         self.central.give_accounts([account_of(self.host, user) for user in MEMBERS])
         self.token = self.central.grant(self.work / "site-api-token")
         self.signer = evidence.Signer.make(self.work)
+        if "reporter" in self.components:
+            self.marketplace = Marketplace.open(self.host)
         self.hand_over(release, self.token)
         self.host.exec(["install", "-d", "-m", "0755", EVIDENCE])
-        for file in evidence.issue(self.central, self.signer, release, self.work / "evidence"):
+        issued = evidence.issue(
+            self.central, self.signer, release, self.work / "evidence", components=self.components
+        )
+        for file in issued:
             self.host.put(f"{EVIDENCE}/{file.name}", file.read_bytes())
 
     def hand_over(self, release: releases.Release, token: bytes) -> None:
         """Write the site's configuration, credentials and accepted signers to the host."""
         assert self.signer is not None, "agree first"
-        profile = yaml.safe_load((releases.ROOT / "profiles/laboratory.yaml").read_bytes())
+        profile = laboratory_profile(self.components)
         site = {
             "schema": 1,
             "profile": PROFILE,
@@ -98,7 +115,19 @@ class Road:
             "evidence_signers": self.signer.allowed,
             Path(profile["site_api"]["ca_file"]).name: self.central.ca,
         }
-        hand_off(self.host, public=public, credentials={TOKEN: token})
+        credentials = {TOKEN: token}
+        if self.marketplace is not None:
+            self.marketplace.tell(profile, self.central)
+            public |= {
+                "profile.yaml": yaml.safe_dump(profile).encode(),
+                Path(profile["waldur"]["ca_file"]).name: self.marketplace.ca,
+            }
+            credentials |= {
+                "reporter/intake-key": self.central.intake_key(),
+                "reporter/waldur-token": self.marketplace.token(),
+                **OTHER_CREDENTIALS,
+            }
+        hand_off(self.host, public=public, credentials=credentials)
 
     def preflight(self, folder: str) -> Completed:
         """Phase 1."""
@@ -112,9 +141,17 @@ class Road:
         """Phase 3."""
         return self.admin.phase(folder, "validate", "--config", SITE)
 
-    def activate(self, folder: str, *more: str, check: bool = True, crash_at: str = "") -> Completed:
-        """Phase 4."""
-        words = ("--config", SITE, "--components", evidence.COMPONENT, "--evidence", EVIDENCE, *more)
+    def activate(
+        self,
+        folder: str,
+        *more: str,
+        components: tuple[str, ...] = (),
+        check: bool = True,
+        crash_at: str = "",
+    ) -> Completed:
+        """Phase 4, of the site's components or of some."""
+        names = ",".join(components or self.components)
+        words = ("--config", SITE, "--components", names, "--evidence", EVIDENCE, *more)
         return self.admin.phase(folder, "activate", *words, check=check, crash_at=crash_at)
 
     def key(self, name: str) -> MemberKey:
@@ -123,9 +160,9 @@ class Road:
 
 
 @contextmanager
-def road(tree: HostTree) -> Iterator[Road]:
+def road(tree: HostTree, components: tuple[str, ...] = (evidence.COMPONENT,)) -> Iterator[Road]:
     """A road that is left whatever happens on it."""
-    walked = Road.enter(tree)
+    walked = Road.enter(tree, components=components)
     try:
         yield walked
     finally:

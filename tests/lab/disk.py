@@ -35,7 +35,9 @@ def disk_up(record: HostRecord) -> None:
     run(["mount", "-t", "overlay", "-o", layers, slot.machine, str(slot.root)])
     (slot.root / "etc/hostname").write_text(f"{record.name}\n")
     with (slot.root / "etc/hosts").open("a") as hosts:
-        hosts.write(f"{slot.addr} {record.name}\n{slot.host_side_addr} vm.lab.test\n")
+        hosts.write(
+            f"{slot.addr} {record.name}\n{slot.host_side_addr} vm.lab.test intake.lab.test waldur.lab.test\n"
+        )
 
 
 def disk_down(slot: Slot) -> None:

@@ -77,7 +77,8 @@ class LabHost:
 
     @property
     def host_side_addr(self) -> str:
-        """This machine's address, for the host (there it is called ``vm.lab.test``)."""
+        """This machine's address, for the host (there it is called ``vm.lab.test``; ``intake.lab.test`` and
+        ``waldur.lab.test`` too, since each origin has a host name of its own)."""
         return self.record.slot.host_side_addr
 
     @property
