@@ -31,7 +31,7 @@ from central.projects.adapters.postgres_view import PostgresView
 from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.find_member import FindMember
 from central.projects.application.list_members import ListMembers
-from central.projects.application.ports import ProjectSites
+from central.projects.application.ports import ProjectDecisions, ProjectSites
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import MemberRoster, ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
@@ -96,6 +96,11 @@ class BetoView:
     def provisioning_roster(self) -> ProvisioningRoster:
         """Members under authority (P15)."""
         return ProvisioningRoster(MemberRoster(PostgresReads(self.database, self.limits), self._questions()))
+
+    @property
+    def project_decisions(self) -> ProjectDecisions:
+        """Beto's decisions, for contexts that act in a Project (E4, E7, P38)."""
+        return self._questions()
 
     def find_member(self, sites: ProjectSites) -> FindMember:
         """What the members route answers from (P19)."""

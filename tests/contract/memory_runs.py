@@ -10,6 +10,7 @@ from central.execution.application.ports import (
     Authority,
     CommandPage,
     ConsentExpired,
+    Holder,
     Listed,
     MemberToken,
     Permission,
@@ -20,6 +21,7 @@ from central.execution.application.ports import (
     Saved,
     StoreCommand,
 )
+from central.execution.domain.maintenance import Statement
 from central.execution.domain.planning import Lifecycle, Resource
 from central.execution.domain.progress import Step
 from central.execution.domain.run import Identity, Run
@@ -113,6 +115,7 @@ class Others:
     open: bool = True
     no_account: Exception | None = None
     has_account: bool = True
+    statements: dict[str, Statement] = field(default_factory=dict)
 
     def decide(self, project: UUID, party: UUID, permission: Permission) -> Authority:
         allowed = project == self.project and permission not in self.denied
@@ -127,9 +130,7 @@ class Others:
     def resources(self, project: UUID, site: str) -> Sequence[Resource]:
         return self.resources_of[site]
 
-    def for_new_work(
-        self, project: UUID, party: UUID, resource: Resource, site: str, now: datetime
-    ) -> Account | None:
+    def for_new_work(self, holder: Holder, resource: Resource, now: datetime) -> Account | None:
         if self.no_account is not None:
             raise self.no_account
         return Account(self.identity, self.observed_at) if self.has_account else None
@@ -142,8 +143,15 @@ class Others:
             raise ConsentExpired
         return MemberToken("a-members-own-word", now + timedelta(minutes=5))
 
-    def issue(self, run: Run, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
+    def issue(self, run: Run, purpose: str, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
         return RepositoryCredential("pharos-run", "repository-word", now + timedelta(hours=1))
+
+    def of(self, site: str) -> Statement | None:
+        return self.statements.get(site)
+
+    def state(self, site: str, statement: Statement, now: datetime) -> bool:
+        self.statements[site] = statement
+        return True
 
 
 def ready(allocation: UUID, observed_at: datetime) -> Resource:

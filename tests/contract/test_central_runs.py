@@ -17,6 +17,7 @@ from central.execution.application.member_token import FetchMemberToken
 from central.execution.application.ports import AccountAwaits, AccountSeveral, Permission
 from central.execution.application.read_runs import ReadRuns
 from central.execution.application.record_site import RecordSite
+from central.execution.application.state_maintenance import StateMaintenance
 from central.execution.domain.planning import Lifecycle
 from central.execution.domain.run import Identity
 from central.execution.entrypoints import command_wire, run_wire
@@ -59,6 +60,7 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "member-token-request": command_wire.TokenRequestBody,
     "member-token": command_wire.TokenBody,
     "site-commands": command_wire.CommandsBody,
+    "site-maintenance": command_wire.MaintenanceBody,
 }
 """Central writes each, or reads it; both ways it is the same bytes."""
 
@@ -79,7 +81,7 @@ class World:
         others, runs = self.others, self.runs
         return ProjectRoutes(
             member=_member,
-            create_run=CreateRun(others, others, others, others, runs),
+            create_run=CreateRun(others, others, others, others, others, runs),
             read_runs=ReadRuns(others, runs),
             cancel_run=CancelRun(others, runs),
             clock=lambda: CLOCK,
@@ -100,6 +102,7 @@ class World:
             list_commands=ListCommands(runs, others, others, MAX_AGE),
             record_site=RecordSite(runs),
             fetch_token=FetchMemberToken(runs, others, others, others, others, MAX_AGE),
+            state_maintenance=StateMaintenance(others),
             waiters=Waiters("postgresql://nowhere", ["x"], clock=lambda: float("inf")),
             channel="x",
             pollers=4,
@@ -118,7 +121,7 @@ class World:
             data=body,
             environ_overrides={"RAW_URI": request["path"]},
         )
-        return answer.status_code, json.loads(answer.data)
+        return answer.status_code, json.loads(answer.data or "null")
 
     def create(self, number: int = 42, **changes: object) -> tuple[int, Any]:
         """Asks for the golden's Run."""
@@ -184,6 +187,23 @@ def test_a_refused_request_of_a_member_gets_its_code(golden: Golden, case: Refus
 def test_a_refused_poll_gets_its_code(golden: Golden, case: Refused, world: World) -> None:
     status, problem = world.send(case.request)
     assert (status, problem["code"]) == (case.status, case.code)
+
+
+@pytest.mark.parametrize(("golden", "case"), list(refused("site-maintenance")))
+def test_s15_a_refused_statement_gets_its_code(golden: Golden, case: Refused, world: World) -> None:
+    status, problem = world.send(case.request, case.raw)
+    assert (status, problem["code"]) == (case.status, case.code)
+    assert world.others.statements == {}
+
+
+def test_s15_a_run_at_a_site_in_maintenance_is_accepted_and_waits(world: World) -> None:
+    golden = load("site-maintenance")
+    for case in golden.valid:
+        assert world.send(golden.request, case.canonical) == (204, None)
+    world.send(golden.request, golden.valid[0].canonical)
+    status, run = world.create()
+    assert (status, run["state"], run["reason"]) == (201, "waiting", "site_maintenance")
+    assert world.listed() == []
 
 
 STATED = {"already_ended", "another_project", "command_unknown", "not_acknowledged", "acknowledged",

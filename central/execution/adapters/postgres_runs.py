@@ -196,6 +196,9 @@ def _row(run: Run) -> dict[str, object]:
         "revision": run.revision,
         "awaits": run.output_awaited is not None,
         "released": run.released,
+        "binding_id": run.identity.binding_id,
+        "generation": run.identity.generation,
+        "management_generation": run.identity.management_generation,
     }
 
 

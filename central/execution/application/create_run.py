@@ -7,6 +7,9 @@ from uuid import UUID
 from central.execution.application.ports import (
     Accounts,
     Authorities,
+    Authority,
+    Holder,
+    Maintenance,
     Permission,
     Planning,
     Runs,
@@ -15,8 +18,10 @@ from central.execution.application.ports import (
     StoreCommand,
 )
 from central.execution.domain.accept import accept, run_id_of
+from central.execution.domain.maintenance import in_force
 from central.execution.domain.planning import plan
 from central.execution.domain.request import RunRequest
+from central.execution.domain.run import WaitReason
 
 
 class NotAllowed(Exception):
@@ -47,13 +52,14 @@ class CreateRun:
     sites: Sites
     planning: Planning
     accounts: Accounts
+    maintenance: Maintenance
     runs: Runs
 
     def __call__(self, command: StoreCommand, request: RunRequest, member: UUID, now: datetime) -> Saved:
         """The saved Run. Raises what its steps raise: `NotAllowed`, `SiteUnknown`, `SiteNotQualified`,
         `PlanRefused`, `NoAccount`, `AccountAwaits`, `AccountSeveral`, `Unavailable`.
         """
-        require(self.authorities, request.project_id, member, Permission.CREATE)
+        authority = require(self.authorities, request.project_id, member, Permission.CREATE)
         earlier = self.runs.recorded(command)
         if earlier is not None:
             return Saved(earlier, repeated=True)
@@ -62,17 +68,25 @@ class CreateRun:
         resource = plan(request, self.planning.resources(request.project_id, request.site), now)
         if not self.sites.qualified(request.site):
             raise SiteNotQualified(request.site)
-        account = self.accounts.for_new_work(request.project_id, member, resource, request.site, now)
+        holder = Holder(request.project_id, member, request.site, authority.management_generation)
+        account = self.accounts.for_new_work(holder, resource, now)
         if account is None:
             raise NoAccount
-        run_id = run_id_of(command.id, request.project_id)
         step = accept(
-            run_id, request, resource.allocation_id, identity=account.identity, member=member, now=now
+            run_id_of(command.id, request.project_id),
+            request,
+            resource.allocation_id,
+            identity=account.identity,
+            member=member,
+            now=now,
+            held=WaitReason.SITE_MAINTENANCE if in_force(self.maintenance.of(request.site), now) else None,
         )
         return self.runs.add(command, step)
 
 
-def require(authorities: Authorities, project: UUID, member: UUID, permission: Permission) -> None:
-    """Asks Beto now. Raises `NotAllowed`, `Unavailable`."""
-    if not authorities.decide(project, member, permission).allowed:
+def require(authorities: Authorities, project: UUID, member: UUID, permission: Permission) -> Authority:
+    """Asks Beto now: the decision that allows it. Raises `NotAllowed`, `Unavailable`."""
+    authority = authorities.decide(project, member, permission)
+    if not authority.allowed:
         raise NotAllowed(permission)
+    return authority

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 from uuid import UUID, uuid5
 
-from central.execution.application.create_run import NotAllowed, require
+from central.execution.application.create_run import require
 from central.execution.application.list_commands import permission_of
 from central.execution.application.ports import (
     Accounts,
@@ -25,6 +26,10 @@ from central.execution.domain.command import COMMANDS, runs_ref
 from central.execution.domain.progress import Refusal, Step, StepRefused, begin, hold
 from central.execution.domain.run import Run, RunState, Stage, StageName, StageState, WaitReason
 from central.kernel.aggregates import request_digest
+from central.kernel.errors import Unavailable
+
+_HELD: Final = frozenset({WaitReason.SITE_MAINTENANCE.value, WaitReason.RESOURCE_SUSPENDED.value})
+"""Nothing is begun while a Run waits for one of these; the other reasons end with what is asked here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,9 @@ class FetchMemberToken:
             raise AttemptMismatch
         stage = _unacknowledged(run, named)
         permission = permission_of(stage.name)
-        authority = self.authorities.decide(run.request.project_id, run.created_by, permission)
-        if not authority.allowed:
-            raise NotAllowed(permission)
+        authority = require(self.authorities, run.request.project_id, run.created_by, permission)
+        if run.state is RunState.WAITING and run.reason in _HELD:
+            raise Unavailable("unavailable", f"the Run waits: {run.reason}; nothing of it is begun now")
         observed = self.accounts.confirmed_at(run, now)
         try:
             token = self.tokens.token(run.created_by, site, now)
@@ -91,7 +96,7 @@ class FetchMemberToken:
             return None
         require(self.authorities, run.request.project_id, run.created_by, Permission.REPOSITORY)
         ref = runs_ref(run.run_id) if stage.name is StageName.STAGE_OUT else None
-        return self.credentials.issue(run, write_ref=ref, now=now)
+        return self.credentials.issue(run, stage.name.value, write_ref=ref, now=now)
 
 
 def _unacknowledged(run: Run, command: UUID) -> Stage:

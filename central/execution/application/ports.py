@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from central.execution.domain.command import Action
+from central.execution.domain.maintenance import Statement
 from central.execution.domain.planning import Resource
 from central.execution.domain.progress import Step
 from central.execution.domain.run import Identity, Run
@@ -50,6 +51,16 @@ class Planning(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """Whose account: a member of a Project at a Site, under the Project's present management generation."""
+
+    project: UUID
+    party: UUID
+    site: str
+    management_generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """The account new work runs as, and when its Site saw it."""
 
@@ -76,9 +87,7 @@ class AccountChanged(Exception):
 class Accounts(Protocol):
     """Native accounts (P24, P26)."""
 
-    def for_new_work(
-        self, project: UUID, party: UUID, resource: Resource, site: str, now: datetime
-    ) -> Account | None:
+    def for_new_work(self, holder: Holder, resource: Resource, now: datetime) -> Account | None:
         """The one account, None for who provably has none. `AccountAwaits`, `AccountSeveral`."""
         ...
 
@@ -125,8 +134,22 @@ class RepositoryCredential:
 class RepositoryCredentials(Protocol):
     """Credentials of the Git host (S2)."""
 
-    def issue(self, run: Run, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
-        """One for the Run's repository; with `write_ref` it may write that ref alone. `Unavailable`."""
+    def issue(self, run: Run, purpose: str, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
+        """One for the Run's repository, in place of an earlier one of the same purpose (a stage's name, or
+        what else); with `write_ref` it may write that ref alone. `Unavailable`.
+        """
+        ...
+
+
+class Maintenance(Protocol):
+    """What Sites say of their availability (S15)."""
+
+    def of(self, site: str) -> Statement | None:
+        """The Site's latest statement, None if it never made one."""
+        ...
+
+    def state(self, site: str, statement: Statement, now: datetime) -> bool:
+        """Keeps a statement unless a later one is there; whether it changed anything. `COMMAND_REUSED`."""
         ...
 
 

@@ -4,9 +4,9 @@ from datetime import datetime
 from uuid import UUID, uuid5
 
 from central.execution.domain.command import COMMANDS
-from central.execution.domain.progress import Step, begin
+from central.execution.domain.progress import Step, begin, hold
 from central.execution.domain.request import RunRequest
-from central.execution.domain.run import Attempt, Identity, Run, RunState, Stage, StageName
+from central.execution.domain.run import Attempt, Identity, Run, RunState, Stage, StageName, WaitReason
 
 
 def run_id_of(command: UUID, project: UUID) -> UUID:
@@ -15,9 +15,16 @@ def run_id_of(command: UUID, project: UUID) -> UUID:
 
 
 def accept(
-    run_id: UUID, request: RunRequest, allocation_id: UUID, *, identity: Identity, member: UUID, now: datetime
+    run_id: UUID,
+    request: RunRequest,
+    allocation_id: UUID,
+    *,
+    identity: Identity,
+    member: UUID,
+    now: datetime,
+    held: WaitReason | None = None,
 ) -> Step:
-    """The accepted Run with its first command."""
+    """The accepted Run with its first command; without one while it is `held`."""
     attempt = Attempt(uuid5(COMMANDS, f"attempt {run_id} 1"), 1, tuple(Stage(name) for name in StageName))
     run = Run(
         run_id=run_id,
@@ -32,4 +39,4 @@ def accept(
         attempts=(attempt,),
         revision=0,
     )
-    return begin(run, now)
+    return begin(run, now) if held is None else hold(run, held, now)

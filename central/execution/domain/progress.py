@@ -3,8 +3,9 @@
 1. A stage is issued only when the verdict before it is in, and only while the Run is not ending.
 2. An acknowledgement or a result said again is told the same and moves nothing; another one under a recorded
    command is refused.
-3. A command that ran out of its validity before it was begun is asked for again under a new id; any other
-   refusal of a Site is definite and ends the Run.
+3. A command that ran out of its validity before it was begun is asked for again under a new id: at once, but
+   not while the Run waits nor more than `REISSUED_AT_ONCE` times, for what stands against it then would make
+   it run out again; the worker looks into it. Any other refusal of a Site is definite and ends the Run.
 4. A Run ends with the verdict of its stage; cancelling, whatever ends next ends it as cancelled. What a job
    did before its cancel reached it is not undone.
 5. The chain's end is the Git server's word, not the Site's: until `confirm_output` the Run still runs.
@@ -28,6 +29,7 @@ from central.execution.domain.run import (
     Acknowledgement,
     Cancellation,
     Cleanup,
+    EndCause,
     Output,
     Result,
     Run,
@@ -40,7 +42,7 @@ from central.execution.domain.run import (
 )
 
 EXPIRED: Final = "command_expired"
-MEMBER_ASKED: Final = "member_asked"
+REISSUED_AT_ONCE: Final = 3
 _END: Final = {Verdict.CANCELLED: RunState.CANCELLED, Verdict.TIMED_OUT: RunState.TIMED_OUT}
 
 
@@ -107,11 +109,12 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
     if said.accepted:
         return Step(_staged(run, now, replace(known, state=StageState.SUBMITTED)))
     if said.code == EXPIRED and run.state is not RunState.CANCELLING:
-        again = replace(stage, state=StageState.WAITING, expired=(*stage.expired, command))
-        return _issue(_staged(run, now, again), stage.name)
+        again = _staged(run, now, replace(stage, state=StageState.WAITING, expired=(*stage.expired, command)))
+        later = run.state is RunState.WAITING or stage.issues > REISSUED_AT_ONCE
+        return Step(again) if later else _issue(again, stage.name)
     refused = _staged(run, now, replace(known, state=StageState.DONE))
     if run.state is RunState.CANCELLING:
-        return _end(refused, RunState.CANCELLED, MEMBER_ASKED, now)
+        return _cancelled(refused, now)
     return _end(refused, RunState.FAILED, said.code, now)
 
 
@@ -130,7 +133,7 @@ def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Ste
         raise StepRefused(Refusal.COMMAND_NOT_ACKNOWLEDGED)
     done = _staged(run, now, replace(stage, state=StageState.DONE, result=result))
     if run.state is RunState.CANCELLING:
-        return _end(done, RunState.CANCELLED, MEMBER_ASKED, now)
+        return _cancelled(done, now)
     if result.verdict is not Verdict.COMPLETED:
         return _end(done, _END.get(result.verdict, RunState.FAILED), result.code or _why(stage, result), now)
     following = next((each for each in done.attempt.stages if each.state is StageState.WAITING), None)
@@ -157,14 +160,32 @@ def cancel(run: Run, actor: UUID, reason: str | None, now: datetime) -> Step:
         raise StepRefused(Refusal.RUN_ENDED)
     if run.cancellation is not None:
         return Step(run)
-    asked = Cancellation(actor, reason, now)
-    outstanding = [each for each in run.attempt.stages if _outstanding(each)]
-    if not outstanding:
-        return _end(replace(run, cancellation=asked), RunState.CANCELLED, MEMBER_ASKED, now)
+    return _ask_end(run, Cancellation(actor, reason, now), now)
+
+
+def expire(run: Run, now: datetime) -> Step:
+    """Ends a Run whose deadline has passed. What only awaits the Git server's word has kept it."""
+    if run.ended or run.cancellation is not None or now < run.request.deadline:
+        return Step(run)
+    if run.output_awaited is not None:
+        return Step(run)
+    return _ask_end(run, Cancellation(run.created_by, None, now, cause=EndCause.DEADLINE_PASSED), now)
+
+
+def _ask_end(run: Run, asked: Cancellation, now: datetime) -> Step:
+    if not any(_outstanding(each) for each in run.attempt.stages):
+        return _cancelled(replace(run, cancellation=asked), now)
     command = command_id(run, "cancel", 1)
     ordered = replace(asked, command_id=command)
     next_run = _moved(run, now, state=RunState.CANCELLING, reason=None, cancellation=ordered)
-    return Step(next_run, (SiteCommand(command, run.attempt, Cancel(actor, MEMBER_ASKED)),))
+    return Step(next_run, (SiteCommand(command, run.attempt, Cancel(asked.actor, asked.cause.value)),))
+
+
+def _cancelled(run: Run, now: datetime) -> Step:
+    """The end that was asked for."""
+    cause = run.cancellation.cause if run.cancellation is not None else EndCause.MEMBER_ASKED
+    timed_out = cause is EndCause.DEADLINE_PASSED
+    return _end(run, RunState.TIMED_OUT if timed_out else RunState.CANCELLED, cause.value, now)
 
 
 def _outstanding(stage: Stage) -> bool:

@@ -31,6 +31,14 @@ class WaitReason(StrEnum):
     SITE_MAINTENANCE = "site_maintenance"
     ACCOUNT_AWAITING_SITE = "account_awaiting_site"
     RESOURCE_SUSPENDED = "resource_suspended"
+    AUTHORITY_REFUSED = "authority_refused"
+
+
+class EndCause(StrEnum):
+    """Why a Run is made to end."""
+
+    MEMBER_ASKED = "member_asked"
+    DEADLINE_PASSED = "deadline_passed"
 
 
 class StageName(StrEnum):
@@ -148,13 +156,17 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
-    """Who asked for the end (E7: another authorised member may), and the command that asks the Site."""
+    """Who asked for the end (E7: another authorised member may), and the command that asks the Site.
+
+    A deadline that passed was set by who created the Run: it is that member's own word.
+    """
 
     actor: UUID
     reason: str | None
     asked_at: datetime
     command_id: UUID | None = None
     acknowledged: bool = False
+    cause: EndCause = EndCause.MEMBER_ASKED
 
 
 @dataclass(frozen=True, slots=True)

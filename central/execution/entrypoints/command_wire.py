@@ -82,6 +82,17 @@ class TokenRequestBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False
     attempt_id: UuidText
 
 
+class MaintenanceBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
+    """`PUT /v1/site/commands/maintenance`."""
+
+    schema: Schema
+    statement_id: UuidText
+    observed_at: str
+    draining: bool
+    until: str | None
+    reason: Annotated[str, Meta(min_length=1, max_length=200)] | None
+
+
 class CredentialBody(Struct, frozen=True, gc=False, rename="camel"):
     """Opens one repository, for one stage."""
 

@@ -4,9 +4,10 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from central.execution.domain.maintenance import Statement
 from central.execution.domain.request import Repository, RunRequest
 from central.execution.domain.run import Acknowledgement, Output, Result, Usage, Verdict
-from central.execution.entrypoints.command_wire import AckBody, ResultBody
+from central.execution.entrypoints.command_wire import AckBody, MaintenanceBody, ResultBody
 from central.execution.entrypoints.run_wire import WORD_BYTES_MAX, RunCreateBody
 from central.kernel.problems import BODY_INVALID, FieldError, Problem
 from central.kernel.times import parse_observed, parse_rfc3339
@@ -80,6 +81,17 @@ def result(body: ResultBody) -> Result:
         output=Output(body.output.ref, body.output.commit) if body.output else None,
         code=body.code,
     )
+
+
+def statement(body: MaintenanceBody) -> Statement:
+    """What a Site says of new work (S15)."""
+    if body.draining != (body.reason is not None):
+        raise _invalid("/reason", "draining has a reason, not draining has none")
+    if not body.draining and body.until is not None:
+        raise _invalid("/until", "who does not drain names no end; null is wanted")
+    observed = parse_observed(body.observed_at, field="/observedAt")
+    until = _time(body.until, "/until")
+    return Statement(UUID(body.statement_id), observed, body.draining, until, body.reason)
 
 
 def _check_components(amounts: dict[str, int], known: frozenset[str], at: str) -> None:

@@ -24,6 +24,7 @@ from central.execution.application.ports import (
     StoreCommand,
 )
 from central.execution.application.record_site import AttemptMismatch, RecordSite
+from central.execution.application.state_maintenance import StateMaintenance
 from central.execution.domain.command import COMMANDS
 from central.execution.domain.progress import Refusal, StepRefused
 from central.execution.entrypoints import command_wire as wire
@@ -53,6 +54,7 @@ class CommandRoutes:
     list_commands: ListCommands
     record_site: RecordSite
     fetch_token: FetchMemberToken
+    state_maintenance: StateMaintenance
     waiters: Waiters
     channel: str
     pollers: int
@@ -63,6 +65,7 @@ class CommandRoutes:
         blueprint = Blueprint("site_commands", __name__, url_prefix="/v1/site/commands")
         blueprint.add_url_rule("", view_func=self.commands, methods=["GET"])
         blueprint.add_url_rule("/unacknowledged", view_func=self.unacknowledged, methods=["GET"])
+        blueprint.add_url_rule("/maintenance", view_func=self.maintenance, methods=["PUT"])
         one = "/<string:command>"
         blueprint.add_url_rule(f"{one}/ack", view_func=self.ack, methods=["POST"])
         blueprint.add_url_rule(f"{one}/result", view_func=self.result, methods=["POST"])
@@ -133,6 +136,16 @@ class CommandRoutes:
             given = self.fetch_token(site, target, self.clock())
             event(_LOG, "member_token_given", site=site, expiresAt=given.token.expires_at.isoformat())
         return answer(wire.token_body(given))
+
+    def maintenance(self) -> Response:
+        """Records whether the Site takes new work (S15)."""
+        site = self.caller.grant(Scope.COMMANDS).site
+        read_query()
+        said = requests.statement(read_json(wire.MaintenanceBody, body_bytes=wire.COMMAND_BYTES_MAX))
+        with _refusals():
+            changed = self.state_maintenance(site, said, self.clock())
+        event(_LOG, "site_maintenance", site=site, draining=said.draining, changed=changed)
+        return Response(status=204)
 
     def _parked(self, site: str, after: int, limit: int, deadline: float) -> CommandPage:
         """Waits without a connection (X13); a grant revoked meanwhile is refused before the next read."""

@@ -10,9 +10,10 @@ INSERT INTO execution.feeds (site) VALUES (%(site)s) ON CONFLICT (site) DO NOTHI
 -- name: save_run
 -- The row of a Run as its latest version has it.
 INSERT INTO execution.runs
-       (run_id, project_id, site, created_by, state, reason, created_at, changed_at, deadline, revision, awaits, released)
+       (run_id, project_id, site, created_by, state, reason, created_at, changed_at, deadline, revision, awaits, released,
+        binding_id, generation, management_generation)
 VALUES (%(run_id)s, %(project_id)s, %(site)s, %(created_by)s, %(state)s, %(reason)s, %(created_at)s, %(changed_at)s,
-        %(deadline)s, %(revision)s, %(awaits)s, %(released)s)
+        %(deadline)s, %(revision)s, %(awaits)s, %(released)s, %(binding_id)s, %(generation)s, %(management_generation)s)
     ON CONFLICT (run_id) DO UPDATE
    SET state = EXCLUDED.state, reason = EXCLUDED.reason, changed_at = EXCLUDED.changed_at,
        revision = EXCLUDED.revision, awaits = EXCLUDED.awaits, released = EXCLUDED.released;
