@@ -43,7 +43,7 @@ from central.projects.entrypoints.events import QUEUES, ViewConsumer
 VIEWS_IDENTITY: Final = "pharos_resource_provisioning_views"
 READER_IDENTITY: Final = "pharos_resource_provisioning_reader"
 QUESTION_SECONDS: Final = 10.0
-ANSWERS_A_SECOND: Final = 500
+ANSWERS_A_SECOND: Final = 200
 """What Beto is granted for many questions at once, beside `QUESTION_SECONDS`."""
 _LOG: Final = logging.getLogger("central.projects")
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
+from uuid import UUID
 
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import Unavailable
@@ -11,11 +12,12 @@ from central.kernel.site_names import Site
 from central.projects.adapters.rows import (
     HolderRow,
     MembershipRow,
-    NamedBindingRow,
+    NamingRow,
     ProjectMembershipRow,
     ProjectRow,
     ScopeRow,
     SiteBindingRow,
+    UsernameRow,
     stored_authority,
     stored_project,
 )
@@ -95,9 +97,7 @@ class PostgresReads:
             if row is None:
                 return None
             memberships = tx.all(MembershipRow, self._queries["memberships"], {"ids": [project]})
-            names: dict[str, list[SiteBinding]] = {}
-            for named in tx.all(NamedBindingRow, self._queries["bindings_of_members"], params):
-                names.setdefault(named.username, []).append(named.binding())
+            names = self._names(tx, site, [each.party_id for each in memberships])
             return NamedMembers(
                 stored_project(project, row.project),
                 stored_authority(project, row.authority) if row.authority is not None else None,
@@ -106,6 +106,23 @@ class PostgresReads:
             )
 
         return self._database.run(read, repeatable=True)
+
+    def _names(
+        self, tx: Transaction, site: Site, parties: Sequence[UUID]
+    ) -> Mapping[str, Sequence[SiteBinding]]:
+        """For each username one of the Parties has at the Site, every binding that bears on it."""
+        params: dict[str, object] = {"site": site, "parties": list(parties)}
+        usernames = tx.all(UsernameRow, self._queries["usernames_of_parties"], params)
+        params["usernames"] = [row.username for row in usernames]
+        named = tx.all(NamingRow, self._queries["binding_ids_of_usernames"], params)
+        params["ids"] = [row.binding_id for row in named]
+        under: dict[UUID, list[SiteBinding]] = {}
+        for row in tx.all(SiteBindingRow, self._queries["bindings_by_id"], params):
+            under.setdefault(row.binding_id, []).append(row.binding())
+        names: dict[str, list[SiteBinding]] = {}
+        for naming in named:
+            names.setdefault(naming.username, []).extend(under[naming.binding_id])
+        return names
 
     def members(self, project: ProjectId, now: datetime) -> Sequence[Membership]:
         """See `ViewReads`."""

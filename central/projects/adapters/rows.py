@@ -166,10 +166,18 @@ class SiteBindingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedBindingRow(SiteBindingRow):
-    """`bindings_of_members`: a binding and the username it bears on."""
+class UsernameRow:
+    """`usernames_of_parties`."""
 
     username: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamingRow:
+    """`binding_ids_of_usernames`."""
+
+    username: str
+    binding_id: UUID
 
 
 @dataclass(frozen=True, slots=True)

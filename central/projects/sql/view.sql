@@ -120,16 +120,21 @@ SELECT p.item AS project, a.item AS authority
 FROM projects.items p LEFT JOIN projects.items a ON a.scope = 'authorities' AND a.id = p.id
 WHERE p.scope = 'projects' AND p.id = %(project_id)s;
 
--- name: bindings_of_members
--- For every username a Party of the Project has at the Site: every binding there that names it, of whichever Party, and
--- others under the same id, which would be a conflict.
-SELECT DISTINCT named.subject AS username, b.party_id, b.binding_id, b.revision, b.instance, b.subject, b.established
-FROM projects.memberships m
-JOIN projects.party_bindings own ON own.party_id = m.party_id AND own.provider = 'site' AND own.instance = %(site)s
-JOIN projects.party_bindings named
-    ON named.provider = 'site' AND named.instance = %(site)s AND named.subject = own.subject
-JOIN projects.party_bindings b ON b.binding_id = named.binding_id
-WHERE m.project_id = %(project_id)s;
+-- name: usernames_of_parties
+-- Every username some Parties have at the Site. Like the next two, it is linear in the list whatever the planner knows of
+-- the tables: a view that was just loaded has no statistics yet.
+SELECT DISTINCT subject AS username FROM projects.party_bindings
+WHERE party_id = ANY (%(parties)s::uuid[]) AND provider = 'site' AND instance = %(site)s;
+
+-- name: binding_ids_of_usernames
+-- The bindings at the Site, of whichever Party, that name some usernames.
+SELECT DISTINCT subject AS username, binding_id FROM projects.party_bindings
+WHERE provider = 'site' AND instance = %(site)s AND subject = ANY (%(usernames)s::text[]);
+
+-- name: bindings_by_id
+-- Every binding under some ids; two under one id are a conflict.
+SELECT party_id, binding_id, revision, instance, subject, established FROM projects.party_bindings
+WHERE binding_id = ANY (%(ids)s::uuid[]);
 
 -- name: project_membership
 -- A Project, one Party's membership of it and the authority over it, in one moment.

@@ -9,14 +9,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Semaphore
 from typing import Any
+from uuid import UUID
 
 import pytest
 from flask import Flask
 
 from central.projects.application import list_members
+from central.projects.domain.ids import ProjectId
 from tests.contract.goldens import Refused, Valid, load
 from tests.postgres.projects.conftest import View
-from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, TURNS, Sites, ask, told
+from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, SLURM, TURNS, Sites, ask, told
 from tests.simulators.beto.beto import Faults, ready_for
 from tests.simulators.beto.truth import Change, Truth
 
@@ -224,3 +226,21 @@ def test_x13_a_silent_beto_holds_few_threads(member: View, app: Flask) -> None:
         release.set()
         assert [one.result(timeout=60) for one in waiting] == [(200, {"u1": "active"})] * TURNS
     assert listed(app) == (200, {"u1": "active"})
+
+
+def test_p19_ten_thousand_members_are_read_before_the_planner_knows_the_tables(view: View) -> None:
+    """What is read grows with the list: a product of two such lists would meet the statement timeout."""
+    truth, count = view.beto.truth, list_members.MEMBERS_MAX
+    project, _ = truth.new_project(REF)
+    members = [
+        {"partyId": truth.new_party(site="slurm", username=f"u{number}")[0], "binding": dict(VERIFIED)}
+        for number in range(count)
+    ]
+    truth.projects[project] |= {"members": members, "revision": 2}
+    view.load()
+    viewed = view.reads.named_members(ProjectId(UUID(project)), SLURM, view.now())
+    assert viewed is not None
+    assert len(viewed.names) == len(viewed.memberships) == count
+
+
+VERIFIED = {"bindingId": "00000000-0000-4000-8000-000000000304", "revision": 1}
