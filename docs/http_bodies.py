@@ -287,7 +287,7 @@ HTTP: dict[str, Schema] = {
         asOf=TIME,
         count=COUNT,
         accounts=many(
-            obj(projectId=UUID, partyId=UUID, bindingId=UUID, generation=POSITIVE, username=USERNAME),
+            obj(projectId=UUID, partyId=UUID, bindingId=UUID, generation=POSITIVE, username=REFERENCE),
             uniqueItems=True,
         ),
     ),
