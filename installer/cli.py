@@ -33,7 +33,7 @@ from installer.running import run_phase
 HELP = """Puts a verified release of the site bundle on this host, in four phases, and can take it back.
 
 \b
-  preflight  look at host, inputs, Site API      leaves its verified controller and a lock
+  preflight  look at host, inputs, services      leaves its verified controller and a lock
   install    lay down and seal the release       starts nothing, switches nothing
   validate   try the directory's rights, the grant, the unit
              writes to the administrators' probe entry alone, and undoes it
@@ -118,7 +118,7 @@ def cli() -> None:
 @common
 @click.pass_obj
 def preflight_command(ports: Ports, /, **options: Any) -> int:
-    """Check the host, the inputs, the credentials and the Site API; leaves the controller and a lock.
+    """Check the host, the inputs, the credentials and what they open; leaves the controller and a lock.
 
     Every check has a name, what was found, what was wanted and a remedy. All of them run before the phase
     refuses.
@@ -163,10 +163,9 @@ def install_command(ports: Ports, /, **options: Any) -> int:
 def validate_command(ports: Ports, /, release: str | None, components: str | None, **options: Any) -> int:
     """Check that the installed release would work here.
 
-    Compares the release with its seal, asks the directory who the component is, tries allowed and forbidden
-    writes on the
-    administrators' probe entry (each undone), asks the Site API for the grant, lets systemd judge the unit.
-    Starts nothing.
+    Compares the release with its seal, asks the directory (and Slurm, for the reporter) as the component's
+    user, tries allowed and forbidden writes on the administrators' probe entry (each undone), asks Site API,
+    intake and Waldur with the credentials, lets systemd judge the unit. Starts nothing.
     """
 
     chosen = _options(options)

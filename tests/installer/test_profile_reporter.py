@@ -13,6 +13,7 @@ from installer.domain.refusal import Refusal
 from installer.domain.settings import SETTINGS, environment_file
 from installer.host.yaml_input import check_yaml
 from site_bundle.kernel.settings import read_environment_file
+from site_bundle.reporter.settings import reporter_settings
 from tests.installer.rig import PROFILE, REPORTER_SECTIONS, reporter_profile
 
 SECRET = "hunter2-very-secret"
@@ -210,6 +211,11 @@ def test_x6_the_settings_file_is_read_back_by_the_bundle(tmp_path: Any) -> None:
     assert found["PHAROS_REPORTER_SITE"] == "slurm" and found["PHAROS_REPORTER_MODE"] == "apply"
     assert not [name for name in found if name.endswith(("_KEY", "_TOKEN", "_PASSWORD"))]
     assert all("$" not in value for value in found.values())
+    secrets = {
+        f"PHAROS_{name}": "x" * 32 for name in ("INTAKE_KEY", "WALDUR_TOKEN", "REPORTER_LDAP_PASSWORD")
+    }
+    settings = reporter_settings({**found, **secrets})
+    assert settings.policy.parent_account == "pharos" and not settings.observe
 
 
 @pytest.mark.parametrize("name", ["cn=it's,dc=e", 'cn="a",dc=e', "cn=$HOME,dc=e", "cn=a\\,dc=e"])
