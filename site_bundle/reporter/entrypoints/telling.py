@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from site_bundle.kernel.errors import SiteError
 from site_bundle.kernel.health import Check, Health, Status
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.metrics import Metric
 from site_bundle.kernel.notify import Notifier
-from site_bundle.kernel.times import render_time
+from site_bundle.kernel.voice import StatusSink, Voice
 from site_bundle.reporter.application.observe_site import Observed
 from site_bundle.reporter.application.ports import Outbox
 from site_bundle.reporter.application.send_reports import Sent
@@ -22,7 +22,6 @@ from site_bundle.reporter.entrypoints.status_document import (
     status_document,
 )
 
-_WATCHDOG_EVERY = 1.0
 _CLOCK_OFF = timedelta(seconds=5)
 JOURNAL, WALDUR, SLURM, DIRECTORY, MEMBERS = "journal", "waldur", "slurm", "directory", "members"
 RETAINED, INTAKE, REPORTS, ALLOCATIONS, USAGE = "retained", "intake", "reports", "allocations", "usage"
@@ -37,18 +36,12 @@ _BAD_OUTCOMES = {
 }
 
 
-class StatusSink(Protocol):
-    """Where the two documents are shown; OSError when they cannot be."""
-
-    def write(self, document: dict[str, Any], metrics: list[Metric]) -> None: ...
-
-
 def needed_checks() -> tuple[str, ...]:
     """Checks that must pass once before the state is `ready`."""
     return (JOURNAL, WALDUR, SLURM, DIRECTORY, INTAKE)
 
 
-class Telling:
+class Telling(Voice):
     """The reporter's voice. Logs name allocations by id, never people."""
 
     def __init__(
@@ -63,50 +56,18 @@ class Telling:
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
-        self._log = log
-        self._health = health
-        self._telemetry = telemetry
-        self._files = files
-        self._notifier = notifier
-        self._outbox = outbox
-        self._now = now
-        self._monotonic = monotonic
-        self._fed_at = float("-inf")
-        self._files_fault = ""
-
-    def progress(self) -> None:
-        """A step is finished: the watchdog may know."""
-        moment = self._monotonic()
-        if moment - self._fed_at >= _WATCHDOG_EVERY:
-            self._fed_at = moment
-            self._notifier.send("WATCHDOG=1")
-
-    # Checks.
-
-    def passed(self, check_id: str, found: str) -> None:
-        self._set(Check(check_id, Status.PASS, found))
-
-    def failed(self, check_id: str, error: SiteError, status: Status = Status.FAIL) -> None:
-        self._telemetry.last_errors[check_id] = {
-            "code": error.code,
-            "found": error.found,
-            "at": render_time(self._now()),
-        }
-        self._set(Check.of_error(check_id, error, status))
-
-    def _set(self, check: Check) -> None:
-        if not self._health.set(check, self._now()):
-            return
-        write = self._log.info if check.status is Status.PASS else self._log.warning
-        write(
-            "check",
-            check=check.id,
-            status=check.status.value,
-            code=check.code or None,
-            found=check.found,
-            wanted=check.wanted or None,
-            remedy=check.remedy or None,
+        super().__init__(
+            log=log,
+            health=health,
+            told=telemetry,
+            files=files,
+            notifier=notifier,
+            observe=telemetry.mode == "observe",
+            now=now,
+            monotonic=monotonic,
         )
+        self._telemetry = telemetry
+        self._outbox = outbox
 
     # Turns.
 
@@ -124,7 +85,7 @@ class Telling:
         self._source(DIRECTORY, observed.failed, "people and groups read")
         self._source(MEMBERS, observed.failed, "a list for each Project")
         self._source(RETAINED, observed.failed, "read", Status.WARN)
-        self._set(_allocations(observed))
+        self.show(_allocations(observed))
         for difference in observed.differences:
             telemetry.applied[difference.result] += 1
             write = (
@@ -160,12 +121,12 @@ class Telling:
         if sent.error is not None:
             self.failed(INTAKE, sent.error)
         elif sent.reports:
-            self._set(_clock(sent, self._now()))
+            self.show(_clock(sent, self._now()))
         for error in sent.faults[:1]:
             self.failed(REPORTS, error)
         bad = sorted(_BAD_OUTCOMES & sent.outcomes.keys())
         if not sent.faults and bad:
-            self._set(_outcomes(bad))
+            self.show(_outcomes(bad))
         elif not sent.faults and sent.reports:
             self.passed(REPORTS, "central has them")
         if sent.reports or sent.outcomes:
@@ -173,41 +134,17 @@ class Telling:
 
     def compared(self, compared: Compared) -> None:
         self._telemetry.usage = compared
-        self._set(_usage(compared))
+        self.show(_usage(compared))
 
-    # The service manager and the files.
-
-    def ready(self) -> None:
-        self._log.notice("started", release=self._telemetry.release, mode=self._telemetry.mode)
-        self.publish("READY=1")
-
-    def stopping(self) -> None:
-        self._log.notice("stopping")
-        self._notifier.send("STOPPING=1", "STATUS=stopping")
-
-    def publish(self, *lines: str) -> None:
-        """Writes the files, tells the manager the state in a sentence, and feeds the watchdog."""
-        document = status_document(self._telemetry, self._health, outbox=self._waiting(), now=self._now())
-        try:
-            self._files.write(document, reporter_metrics(self._telemetry, self._health, document))
-            self._files_fault = ""
-        except OSError as error:
-            if self._files_fault != str(error):
-                self._log.warning("status_unwritten", error=error.strerror)
-            self._files_fault = str(error)
-        self._fed_at = self._monotonic()
-        self._notifier.send(*lines, f"STATUS={self._sentence()}", "WATCHDOG=1")
+    def documents(self, now: datetime) -> tuple[dict[str, Any], list[Metric]]:
+        document = status_document(self._telemetry, self._health, outbox=self._waiting(), now=now)
+        return document, reporter_metrics(self._telemetry, self._health, document)
 
     def _waiting(self) -> tuple[int, datetime | None] | None:
         try:
             return self._outbox.waiting()
         except SiteError:
             return None
-
-    def _sentence(self) -> str:
-        faults = "; ".join(f"{check.id}: {check.code or check.found}" for check in self._health.failing())
-        mode = "observing" if self._telemetry.mode == "observe" else "applying"
-        return f"{self._health.state}, {mode}" + (f" ({faults})" if faults else "")
 
 
 def _allocations(observed: Observed) -> Check:

@@ -11,7 +11,7 @@ from site_bundle.kernel.health import Check, Health, Status
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.metrics import Metric
 from site_bundle.kernel.notify import Notifier
-from site_bundle.kernel.times import render_time
+from site_bundle.kernel.voice import StatusSink, Voice
 from site_bundle.ssh_access.application.accept_feed import Accepted
 from site_bundle.ssh_access.application.poll_changes import Polled
 from site_bundle.ssh_access.application.report_results import Reported
@@ -19,14 +19,6 @@ from site_bundle.ssh_access.domain.desired import DesiredKey, Outcome, Verdict
 from site_bundle.ssh_access.domain.feed import FeedState
 from site_bundle.ssh_access.domain.plan import Operation
 from site_bundle.ssh_access.entrypoints.status_document import Telemetry, agent_metrics, status_document
-
-_WATCHDOG_EVERY = 1.0
-
-
-class StatusSink(Protocol):
-    """Where the two documents are shown; OSError when they cannot be."""
-
-    def write(self, document: dict[str, Any], metrics: list[Metric]) -> None: ...
 
 
 class StatusJournal(Protocol):
@@ -39,7 +31,7 @@ class StatusJournal(Protocol):
     def oldest_unsettled_removal(self) -> datetime | None: ...
 
 
-class Telling:
+class Telling(Voice):
     """The port Events, and the agent's voice. Logs name keys by id, never people."""
 
     def __init__(
@@ -56,18 +48,19 @@ class Telling:
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
-        self._log = log
-        self._health = health
+        super().__init__(
+            log=log,
+            health=health,
+            told=telemetry,
+            files=files,
+            notifier=notifier,
+            observe=observe,
+            now=now,
+            monotonic=monotonic,
+        )
         self._telemetry = telemetry
-        self._files = files
-        self._notifier = notifier
         self._journal = journal
         self._cache_seconds = cache_seconds
-        self._observe = observe
-        self._now = now
-        self._monotonic = monotonic
-        self._fed_at = float("-inf")
-        self._files_fault = ""
 
     # Events of a pass.
 
@@ -86,47 +79,12 @@ class Telling:
         write = self._log.warning if verdict.outcome is Outcome.REFUSED else self._log.info
         write("key_decided", outcome=verdict.outcome.value, code=verdict.code, **fields)
 
-    def progress(self) -> None:
-        """A step is finished: the watchdog may know."""
-        moment = self._monotonic()
-        if moment - self._fed_at >= _WATCHDOG_EVERY:
-            self._fed_at = moment
-            self._notifier.send("WATCHDOG=1")
-
-    # Checks.
-
-    def passed(self, check_id: str, found: str) -> None:
-        self._set(Check(check_id, Status.PASS, found))
-
-    def failed(self, check_id: str, error: SiteError) -> None:
-        now = self._now()
-        self._telemetry.last_errors[check_id] = {
-            "code": error.code,
-            "found": error.found,
-            "at": render_time(now),
-        }
-        self._set(Check.of_error(check_id, error))
-
-    def _set(self, check: Check) -> None:
-        if not self._health.set(check, self._now()):
-            return
-        write = self._log.info if check.status is Status.PASS else self._log.warning
-        write(
-            "check",
-            check=check.id,
-            status=check.status.value,
-            code=check.code or None,
-            found=check.found,
-            wanted=check.wanted or None,
-            remedy=check.remedy or None,
-        )
-
     # Turns.
 
     def polled(self, polled: Polled, state: FeedState, now: datetime) -> None:
         self._telemetry.last_poll_at = now
         self.passed("site_api", "answers")
-        self._set(_feed_check(state))
+        self.show(_feed_check(state))
         if polled.switched:
             event = "feed_rewound" if polled.rewound else "feed_switched"
             self._log.warning(event, feed=state.current, accepted=state.accepted)
@@ -150,21 +108,9 @@ class Telling:
     def accepted(self, accepted: Accepted) -> None:
         self._log.notice("feed_accepted", feed=accepted.feed, unlisted=accepted.unlisted)
 
-    # The service manager and the files.
+    # The files.
 
-    def ready(self) -> None:
-        self._log.notice(
-            "started", release=self._telemetry.release, mode="observe" if self._observe else "apply"
-        )
-        self.publish("READY=1")
-
-    def stopping(self) -> None:
-        self._log.notice("stopping")
-        self._notifier.send("STOPPING=1", "STATUS=stopping")
-
-    def publish(self, *lines: str) -> None:
-        """Writes the files, tells the manager the state in a sentence, and feeds the watchdog."""
-        now = self._now()
+    def documents(self, now: datetime) -> tuple[dict[str, Any], list[Metric]]:
         document = status_document(
             self._telemetry,
             self._health,
@@ -173,20 +119,7 @@ class Telling:
             extra=self._removals(now),
             now=now,
         )
-        try:
-            self._files.write(document, agent_metrics(self._telemetry, self._health, document))
-            self._files_fault = ""
-        except OSError as error:
-            if self._files_fault != str(error):
-                self._log.warning("status_unwritten", error=error.strerror)
-            self._files_fault = str(error)
-        self._fed_at = self._monotonic()
-        self._notifier.send(*lines, f"STATUS={self._sentence()}", "WATCHDOG=1")
-
-    def _sentence(self) -> str:
-        mode = "observing" if self._observe else "applying"
-        faults = "; ".join(f"{check.id}: {check.code or check.found}" for check in self._health.failing())
-        return f"{self._health.state}, {mode}" + (f" ({faults})" if faults else "")
+        return document, agent_metrics(self._telemetry, self._health, document)
 
     def _feed(self) -> dict[str, Any]:
         try:
