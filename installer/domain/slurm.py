@@ -2,7 +2,7 @@
 
 Rows are those of ``sacctmgr --noheader --parsable2``; settings those of ``scontrol show config`` and
 ``sacctmgr show configuration``. A line that is not as the manual page says is unreadable, never skipped:
-that would read as absence (X1). Slurm keeps names in lower case (W2).
+that would read as absence (X1). Slurm keeps names in lower case (W02).
 """
 
 import re

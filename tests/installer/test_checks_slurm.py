@@ -1,5 +1,5 @@
 """Slurm's answers as recorded on a lab host (24.11.5), and what makes each check fail or unknown (I7, I9, X1,
-W2, W29).
+W02, W29).
 """
 
 import re
@@ -159,7 +159,7 @@ def test_i7_i9_what_is_refused(both: Both, asked: str, answer: Completed, check:
         ),
     ],
 )
-def test_w2_names_are_compared_as_slurm_keeps_them(both: Both, asked: str, answer: Completed) -> None:
+def test_w02_names_are_compared_as_slurm_keeps_them(both: Both, asked: str, answer: Completed) -> None:
     both.slurm.replaced[asked] = answer
     assert {event["status"] for event in findings(both).values()} == {"pass"}
 
