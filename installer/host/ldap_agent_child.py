@@ -12,6 +12,7 @@ entries are counted in slices of their entryUUIDs, so that the answer can say ho
 
 import json
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ _DENIED = frozenset({19, 50, 53})
 _SECONDS = 15
 _SLICES = 512
 """Searches one count may take; enough for a hundred thousand entries at a limit of 500."""
+_COUNT_SECONDS = 5.0
+"""How long the counting of one base may take; the whole probe has a deadline, and says the rest anyway."""
 _HEX = "0123456789abcdef"
 _ZERO, _LAST = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
@@ -86,10 +89,11 @@ def _slices(connection: Connection, base: str, kind: str) -> int | None:
     """Count by entryUUID, one hex digit finer wherever a slice is cut too."""
     held, asked = 0, 0
     waiting = list(_HEX)
+    end = time.monotonic() + _COUNT_SECONDS
     while waiting:
         prefix = waiting.pop()
         asked += 1
-        if asked > _SLICES or len(prefix) > 8:
+        if asked > _SLICES or len(prefix) > 8 or time.monotonic() > end:
             return None
         low, high = prefix + _ZERO[len(prefix) :], prefix + _LAST[len(prefix) :]
         code, listed = _list(
