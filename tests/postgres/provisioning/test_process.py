@@ -21,6 +21,7 @@ import pytest
 from central.processes.provisioning_worker import VIEWS_IDENTITY
 from tests.contract.goldens import canonical
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.environment import without_ours
 from tests.postgres.provisioning.conftest import (
     INSTANCE,
     PROJECT,
@@ -62,7 +63,7 @@ def enrol(pg_server: PgServer, name: str) -> None:
     """Runs the broker's administration, as an operator does."""
     done = subprocess.run(
         [*COMMAND, "broker", "administer", "--json"],
-        env={**os.environ, "PHAROS_DATABASE_URL": pg_server.admin_url(name)},
+        env={**without_ours(), "PHAROS_DATABASE_URL": pg_server.admin_url(name)},
         capture_output=True,
         timeout=60,
     )
