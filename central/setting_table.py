@@ -7,6 +7,8 @@ from typing import Final, Literal
 from central.setting_values import (
     one_of,
     parse_addresses,
+    parse_audiences,
+    parse_consent_keys,
     parse_database_url,
     parse_file,
     parse_https_url,
@@ -22,8 +24,10 @@ from central.setting_values import (
 Process = Literal[
     "site_api",
     "member_api",
+    "project_api",
     "provisioning_intake",
     "provisioning_worker",
+    "execution_worker",
     "view_operator",
     "operator",
     "migrate",
@@ -33,8 +37,10 @@ PROCESSES: Final[frozenset[Process]] = frozenset(
     {
         "site_api",
         "member_api",
+        "project_api",
         "provisioning_intake",
         "provisioning_worker",
+        "execution_worker",
         "view_operator",
         "operator",
         "migrate",
@@ -45,9 +51,14 @@ OWNERS: Final[frozenset[Process]] = frozenset({"provisioning_intake", "provision
 _INTAKE: frozenset[Process] = frozenset({"provisioning_intake"})
 _WORKER: frozenset[Process] = frozenset({"provisioning_worker"})
 _MEMBER: frozenset[Process] = frozenset({"member_api"})
-_APIS: frozenset[Process] = frozenset({"site_api", "member_api", "provisioning_intake"})
-_SERVERS: frozenset[Process] = _APIS | _WORKER
-_VIEWERS: frozenset[Process] = _INTAKE | _WORKER | _MEMBER
+_SITE: frozenset[Process] = frozenset({"site_api"})
+_PROJECT: frozenset[Process] = frozenset({"project_api"})
+_EXECUTOR: frozenset[Process] = frozenset({"execution_worker"})
+_APIS: frozenset[Process] = _SITE | _MEMBER | _PROJECT | _INTAKE
+_SERVERS: frozenset[Process] = _APIS | _WORKER | _EXECUTOR
+_READERS: frozenset[Process] = _SITE | _MEMBER | _PROJECT
+"""Those that read provisioning's tables and ask Beto as `pharos_resource_provisioning_reader` (P37)."""
+_VIEWERS: frozenset[Process] = _INTAKE | _WORKER | _READERS
 EACH_SITE: Final = "<SITE>"
 
 
@@ -97,7 +108,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "PHAROS_SITE_API_LISTEN", "ADDRESS:PORT", "Where the Site API listens.",
-        parse_listen, frozenset({"site_api"}), "127.0.0.1:8443",
+        parse_listen, _SITE, "127.0.0.1:8443",
     ),
     Setting(
         "PHAROS_MEMBER_API_LISTEN", "ADDRESS:PORT", "Where the member API listens.",
@@ -118,20 +129,21 @@ SETTINGS: tuple[Setting, ...] = (
         parse_addresses, _SERVERS,
     ),
     Setting(
-        "PHAROS_OIDC_ISSUER", "https URL", "The members' issuer, exactly as its tokens name it.",
-        parse_https_url, _MEMBER, required=True, group="OIDC",
+        "PHAROS_OIDC_ISSUER", "https URL",
+        "The members' issuer, exactly as its tokens name it; the Site API asks it for members' tokens (E5).",
+        parse_https_url, _READERS, required=True, spared=_SITE, group="OIDC",
     ),
     Setting(
         "PHAROS_OIDC_AUDIENCE", "text", "The audience a member's token must name.",
-        parse_text, _MEMBER, required=True, group="OIDC",
+        parse_text, _READERS, required=True, spared=_SITE, group="OIDC",
     ),
     Setting(
         "PHAROS_OIDC_CA_FILE", "file", "PEM bundle to trust for the issuer. Not set: the system's store.",
-        parse_file, _MEMBER,
+        parse_file, _READERS,
     ),
     Setting(
         "PHAROS_SITES", "names, comma-separated", "The Sites by environment name (`slurm`), not by Site id.",
-        parse_sites, _APIS, required=True,
+        parse_sites, _APIS | _EXECUTOR, required=True,
     ),
     Setting(
         "PHAROS_KUBERNETES_SITES", "names, comma-separated",
@@ -142,7 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "PHAROS_SITE_API_POLLERS", "1 … 64",
         "Long polls a Site may park at once; the Site API has Sites × pollers + 16 threads (X13).",
-        whole_number(1, 64), frozenset({"site_api"}), "4",
+        whole_number(1, 64), _SITE, "4",
     ),
     Setting(
         "PHAROS_PROVISIONING_INTAKE_LISTEN", "ADDRESS:PORT", "Where the Site intake listens.",
@@ -156,15 +168,15 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "RESOURCE_PROVISIONING_DATABASE_URL", "PostgreSQL URL",
         "Provisioning's database, perhaps through a transaction pooler: the intake and the worker as "
-        "pharos_resource_provisioning, the member API as pharos_resource_provisioning_reader (P30, P37). "
-        "Without it the member API knows no accounts and adds no keys.",
-        parse_database_url, OWNERS | _MEMBER, required=True, spared=_MEMBER, secret=True,
+        "pharos_resource_provisioning, the others as pharos_resource_provisioning_reader (P30, P37). "
+        "Without it the member API knows no accounts and adds no keys, the Site API has no commands.",
+        parse_database_url, OWNERS | _READERS | _EXECUTOR, required=True, spared=_SITE | _MEMBER, secret=True,
     ),
     Setting(
         "RESOURCE_PROVISIONING_VIEWS_BROKER_URL", "PostgreSQL URL",
         "The broker: as pharos_resource_provisioning_views for the worker and the intake (which needs it "
-        "with an intake key, P20); the member API only asks, as pharos_resource_provisioning_reader (X12).",
-        parse_database_url, _VIEWERS, required=True, spared=_INTAKE | _MEMBER, secret=True,
+        "with an intake key, P20); the others only ask, as pharos_resource_provisioning_reader (X12).",
+        parse_database_url, _VIEWERS, required=True, spared=_INTAKE | _SITE | _MEMBER, secret=True,
     ),
     Setting(
         "RESOURCE_PROVISIONING_VIEWS_BROKER_DIRECT_URL", "PostgreSQL URL",
@@ -194,13 +206,72 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS", "1 … 86400",
         "From this age on, what a Site confirmed of its accounts is stale; the same in every process (P25).",
-        whole_number(1, 86400), _APIS | frozenset({"operator"}), "900",
+        whole_number(1, 86400), _APIS | _EXECUTOR | frozenset({"operator"}), "900",
     ),
     Setting(
         "RESOURCE_PROVISIONING_<SITE>_INTAKE_KEY", "one key, or two with a comma",
         "What a Site's agent reports with, one variable a Site of PHAROS_SITES, in capitals, `_` for `-`. "
         "Two keys while it is changed. Not set: nothing is mounted for the Site (P11).",
         parse_intake_keys, _INTAKE, secret=True,
+    ),
+    Setting(
+        "PHAROS_PROJECT_API_LISTEN", "ADDRESS:PORT", "Where the Project API listens.",
+        parse_listen, _PROJECT, "127.0.0.1:8447",
+    ),
+    Setting(
+        "PHAROS_EXECUTION_WORKER_LISTEN", "ADDRESS:PORT",
+        "Where the worker of Runs serves /healthz, /readyz and /metrics, and nothing else.",
+        parse_listen, _EXECUTOR, "127.0.0.1:8448",
+    ),
+    Setting(
+        "PHAROS_EXECUTION_SITES", "names, comma-separated",
+        "Those of PHAROS_SITES that report themselves and are qualified for Runs; not set: none (P36).",
+        parse_sites, _PROJECT,
+    ),
+    Setting(
+        "PHAROS_EXECUTION_BROKER_URL", "PostgreSQL URL",
+        "The broker as pharos_execution: accepted work is published and answered for, Beto asked (P27, P29).",
+        parse_database_url, _EXECUTOR, required=True, secret=True,
+    ),
+    Setting(
+        "PHAROS_EXECUTION_BROKER_DIRECT_URL", "PostgreSQL URL",
+        "That broker's server itself, for LISTEN (O4). Not set: PHAROS_EXECUTION_BROKER_URL.",
+        parse_database_url, _EXECUTOR, secret=True,
+    ),
+    Setting(
+        "PHAROS_EXECUTION_TOKEN_CLIENT_ID", "text",
+        "Central's confidential client at PHAROS_OIDC_ISSUER, for members' offline consents (E5). The group "
+        "opens the Site API's commands and the member API's consent.",
+        parse_text, _SITE | _MEMBER, group="EXECUTION",
+    ),
+    Setting(
+        "PHAROS_EXECUTION_TOKEN_CLIENT_SECRET", "text", "That client's secret.",
+        parse_text, _SITE | _MEMBER, secret=True, group="EXECUTION",
+    ),
+    Setting(
+        "PHAROS_EXECUTION_CONSENT_KEYS", "one key, or several with commas",
+        "What consents are sealed with: 32 bytes each in base64url (Fernet). The first seals, each opens; "
+        "they are in no backup of the database (E5).",
+        parse_consent_keys, _SITE | _MEMBER, secret=True, group="EXECUTION",
+    ),
+    Setting(
+        "PHAROS_EXECUTION_SLURM_AUDIENCES", "<site>=<audience>, comma-separated",
+        "The issuer's audience for each Site's Slurm, signed by a key set of its own (S2).",
+        parse_audiences, _SITE | _MEMBER, group="EXECUTION",
+    ),
+    Setting(
+        "PHAROS_REPOSITORY_CREDENTIALS_URL", "https URL",
+        "Who gives out credentials of the Git host, one a stage (docs/platform.md, S2).",
+        parse_https_url, _SITE | _EXECUTOR, required=True, spared=_SITE, group="REPOSITORIES",
+    ),
+    Setting(
+        "PHAROS_REPOSITORY_CREDENTIALS_TOKEN", "text", "Central's bearer there.",
+        parse_text, _SITE | _EXECUTOR, required=True, spared=_SITE, secret=True, group="REPOSITORIES",
+    ),
+    Setting(
+        "PHAROS_REPOSITORY_CA_FILE", "file",
+        "PEM bundle to trust for the Git host and its credentials. Not set: the system's store.",
+        parse_file, _SITE | _EXECUTOR,
     ),
     Setting(
         "PHAROS_DEVELOPMENT_ACCOUNTS", "file",

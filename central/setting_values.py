@@ -3,10 +3,11 @@ what was found (X5).
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
@@ -17,6 +18,8 @@ from central.kernel.site_names import is_site_name
 
 _INTAKE_KEY = re.compile(r"[A-Za-z0-9\-._~+/]{32,512}=*")
 _INTAKE_KEYS = 2
+_CONSENT_KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
+_AUDIENCE = re.compile(r"[!-+\--~]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,25 @@ def parse_intake_keys(text: str) -> tuple[str, ...]:
     if not all(_INTAKE_KEY.fullmatch(key) for key in keys):
         raise ValueError("wanted keys of 32 to 512 letters, digits and -._~+/ (base64 of 32 random bytes)")
     return keys
+
+
+def parse_consent_keys(text: str) -> tuple[str, ...]:
+    """Fernet keys, the newest first."""
+    keys = tuple(text.split(","))
+    if len(set(keys)) != len(keys) or not all(_CONSENT_KEY.fullmatch(key) for key in keys):
+        raise ValueError("wanted different keys of 32 bytes in base64url (44 characters), comma-separated")
+    return keys
+
+
+def parse_audiences(text: str) -> Mapping[str, str]:
+    """`<site>=<audience>`, each Site once."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(is_site_name(site) and _AUDIENCE.fullmatch(audience) for site, _, audience in pairs):
+        raise ValueError("wanted <site>=<audience>, comma-separated, like slurm=slurm.icarus")
+    found = {site: audience for site, _, audience in pairs}
+    if len(found) != len(pairs) or len(set(found.values())) != len(pairs):
+        raise ValueError("wanted each Site once, each with an audience of its own")
+    return MappingProxyType(found)
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:

@@ -28,16 +28,19 @@ __all__ = [
     "Listen",
     "Oidc",
     "Process",
+    "Repositories",
     "Setting",
     "Settings",
     "SettingsRefused",
     "Tls",
+    "TokenClient",
     "load_settings",
 ]
 
 Environment = Literal["production", "development"]
 
 _BROKER = "RESOURCE_PROVISIONING_VIEWS_BROKER_URL"
+_AUDIENCES = "PHAROS_EXECUTION_SLURM_AUDIENCES"
 _OURS = ("PHAROS_", "RESOURCE_PROVISIONING_")
 _SERVICE_LINK = re.compile(r".*_SERVICE_HOST|.*_PORT(_.*)?")
 
@@ -76,6 +79,27 @@ class BrokerUrls:
 
 
 @dataclass(frozen=True, slots=True)
+class TokenClient:
+    """How members' tokens are got (E5): central's client at the issuer, the keys consents are sealed with,
+    and each Site's audience.
+    """
+
+    client_id: str
+    secret: str = field(repr=False)
+    consent_keys: tuple[str, ...] = field(repr=False)
+    audiences: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Repositories:
+    """Who gives out credentials of the Git host (S2). ``ca_file`` None = the system's store."""
+
+    url: str
+    token: str = field(repr=False)
+    ca_file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Validated settings of one process; what the process does not read is None or empty."""
 
@@ -87,6 +111,7 @@ class Settings:
     provisioning_url: str | None = field(repr=False)
     views_broker: BrokerUrls | None
     queries_broker: BrokerUrls | None
+    execution_broker: BrokerUrls | None
     work_owners: tuple[str, ...]
     prepared_statements: bool
     listen: Listen | None
@@ -95,6 +120,9 @@ class Settings:
     oidc: Oidc | None
     sites: tuple[str, ...]
     kubernetes_sites: tuple[str, ...]
+    execution_sites: tuple[str, ...]
+    tokens: TokenClient | None
+    repositories: Repositories | None
     pollers: int
     account_max_age: timedelta
     development_accounts: Path | None
@@ -122,12 +150,15 @@ def load_settings(environment: Mapping[str, str], process: Process) -> Settings:
     if values["PHAROS_ENVIRONMENT"] != "development":
         faults += _production_faults(values)
     keys = {site: values[name] for site in values["PHAROS_SITES"] or () if values[name := _intake_key(site)]}
-    if not set(values["PHAROS_KUBERNETES_SITES"] or ()) <= set(values["PHAROS_SITES"] or ()):
-        faults.append("PHAROS_KUBERNETES_SITES: names a Site that PHAROS_SITES does not")
+    for name in ("PHAROS_KUBERNETES_SITES", "PHAROS_EXECUTION_SITES", _AUDIENCES):
+        if not set(values[name] or ()) <= set(values["PHAROS_SITES"] or ()):
+            faults.append(f"{name}: names a Site that PHAROS_SITES does not")
     if process == "provisioning_intake":
         faults += _intake_faults(keys, values)
     if process == "member_api":
         faults += _account_faults(values)
+    if process in ("site_api", "member_api") and values[_AUDIENCES] is not None:
+        faults += _token_faults(values, process)
     if faults:
         raise SettingsRefused(faults)
     return _assemble(values, process, keys, ignored)
@@ -161,6 +192,16 @@ def _intake_faults(keys: Mapping[str, tuple[str, ...]], values: Mapping[str, Any
         names = ", ".join(_intake_key(site) for site in keys)
         faults.append(f"{names}: two Sites share a key; each needs its own, for the key names the Site")
     return faults
+
+
+def _token_faults(values: Mapping[str, Any], process: Process) -> list[str]:
+    """What members' tokens need beside their own group (E5)."""
+    needed = ["PHAROS_OIDC_ISSUER"]
+    if process == "site_api":
+        needed += ["RESOURCE_PROVISIONING_DATABASE_URL", _BROKER, "PHAROS_REPOSITORY_CREDENTIALS_URL"]
+    return [
+        f"{name}: missing, and the group EXECUTION needs it (E5)" for name in needed if values[name] is None
+    ]
 
 
 def _account_faults(values: Mapping[str, Any]) -> list[str]:
@@ -201,7 +242,7 @@ def _group_faults(environment: Mapping[str, str]) -> list[str]:
     faults = []
     for group in sorted({setting.group for setting in SETTINGS if setting.group}):
         members = [setting.name for setting in SETTINGS if setting.group == group]
-        missing = [name for name in members if not environment.get(name)]
+        missing = [name for name in members if not (environment.get(name) or environment.get(f"{name}_FILE"))]
         if missing and len(missing) < len(members):
             faults.append(f"{', '.join(missing)}: missing, for the group {group} is set whole or not at all")
     return faults
@@ -213,6 +254,8 @@ def _production_faults(values: Mapping[str, Any]) -> list[str]:
         faults.append("PHAROS_DEVELOPMENT_ACCOUNTS: a development stand-in; production refuses it, unset it")
     if str(values["PHAROS_OIDC_ISSUER"] or "https:").startswith("http:"):
         faults.append("PHAROS_OIDC_ISSUER: http is for development; production wants https")
+    if str(values["PHAROS_REPOSITORY_CREDENTIALS_URL"] or "https:").startswith("http:"):
+        faults.append("PHAROS_REPOSITORY_CREDENTIALS_URL: http is for development; production wants https")
     return faults
 
 
@@ -234,6 +277,7 @@ def _assemble(
         provisioning_url=values["RESOURCE_PROVISIONING_DATABASE_URL"],
         views_broker=_broker(values, "VIEWS"),
         queries_broker=_broker(values, "QUERIES"),
+        execution_broker=_broker_urls(values, "PHAROS_EXECUTION_BROKER"),
         work_owners=values["PHAROS_ACCEPTED_WORK_OWNERS"],
         prepared_statements=values["PHAROS_DATABASE_PREPARED_STATEMENTS"] == "on",
         listen=values.get(listen),
@@ -242,6 +286,9 @@ def _assemble(
         oidc=Oidc(issuer, values["PHAROS_OIDC_AUDIENCE"], values["PHAROS_OIDC_CA_FILE"]) if issuer else None,
         sites=values["PHAROS_SITES"] or (),
         kubernetes_sites=values["PHAROS_KUBERNETES_SITES"] or (),
+        execution_sites=values["PHAROS_EXECUTION_SITES"] or (),
+        tokens=_tokens(values),
+        repositories=_repositories(values),
         pollers=values["PHAROS_SITE_API_POLLERS"],
         account_max_age=timedelta(seconds=values["RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS"]),
         development_accounts=values["PHAROS_DEVELOPMENT_ACCOUNTS"],
@@ -252,6 +299,26 @@ def _assemble(
 
 
 def _broker(values: Mapping[str, Any], identity: str) -> BrokerUrls | None:
-    url = values[f"RESOURCE_PROVISIONING_{identity}_BROKER_URL"]
-    direct = values[f"RESOURCE_PROVISIONING_{identity}_BROKER_DIRECT_URL"]
+    return _broker_urls(values, f"RESOURCE_PROVISIONING_{identity}_BROKER")
+
+
+def _broker_urls(values: Mapping[str, Any], name: str) -> BrokerUrls | None:
+    url, direct = values[f"{name}_URL"], values[f"{name}_DIRECT_URL"]
     return BrokerUrls(url, direct or url) if url else None
+
+
+def _tokens(values: Mapping[str, Any]) -> TokenClient | None:
+    if values[_AUDIENCES] is None:
+        return None
+    return TokenClient(
+        values["PHAROS_EXECUTION_TOKEN_CLIENT_ID"],
+        values["PHAROS_EXECUTION_TOKEN_CLIENT_SECRET"],
+        values["PHAROS_EXECUTION_CONSENT_KEYS"],
+        values[_AUDIENCES],
+    )
+
+
+def _repositories(values: Mapping[str, Any]) -> Repositories | None:
+    url = values["PHAROS_REPOSITORY_CREDENTIALS_URL"]
+    token, ca_file = values["PHAROS_REPOSITORY_CREDENTIALS_TOKEN"], values["PHAROS_REPOSITORY_CA_FILE"]
+    return Repositories(url, token, ca_file) if url else None

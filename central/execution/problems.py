@@ -96,6 +96,20 @@ CONSENT_EXPIRED: Final = ProblemSpec(
     "The offline consent the token comes from has ended; the Run waits and says so (E5).",
     "Keep the command and ask again later: the member renews the consent by signing in.",
 )
+CONSENT_REFUSED: Final = ProblemSpec(
+    "consent_refused",
+    422,
+    "The issuer refuses the code",
+    "The code was used before, is too old, or belongs to another verifier or address (RFC 7636).",
+    "Sign in again with offline access and send the new code at once.",
+)
+CONSENT_OF_ANOTHER: Final = ProblemSpec(
+    "consent_of_another",
+    403,
+    "Somebody else's consent",
+    "The code was given by another member than the bearer of this request.",
+    "Sign in as the member whose consent it is to be.",
+)
 AUTHORITY_REFUSED: Final = ProblemSpec(
     "authority_refused",
     403,
@@ -130,6 +144,8 @@ PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(
     *(spec for spec in _PLANS.values() if spec is not ALLOCATION_UNKNOWN),
     ATTEMPT_MISMATCH,
     CONSENT_EXPIRED,
+    CONSENT_REFUSED,
+    CONSENT_OF_ANOTHER,
     AUTHORITY_REFUSED,
     SITE_NOT_QUALIFIED,
     ACCOUNT_AMBIGUOUS,

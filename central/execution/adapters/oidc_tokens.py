@@ -7,29 +7,29 @@ request or an answer is logged, and no error holds more than the status.
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
 
 import jwt
-import urllib3
 
+from central.execution.adapters.exchange import Exchange
 from central.execution.application.member_consents import GrantRefused
 from central.execution.application.ports import MemberToken
 from central.execution.domain.consent import Tokens
 from central.kernel.errors import Unavailable
 
 ACCESS_TOKEN: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a type's name
+NAME: Final = "the members' issuer"
 EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLimits:
-    """Bounds of one call; `timeout` in seconds, sizes in bytes."""
+    """Seconds a token may live."""
 
-    timeout: float = 5.0
-    answer_max: int = 65_536
     lifetime_max: int = 86_400
 
 
@@ -47,17 +47,57 @@ class Client:
         return f"Client({self.client_id!r})"
 
 
-class OidcTokens:
-    """The adapter. Safe to share between threads. `token_url` and `revoke_url` are https."""
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Where the issuer is asked; https, or this machine."""
 
-    def __init__(self, token_url: str, revoke_url: str, client: Client, ca_file: str | None = None) -> None:
-        self._token_url = token_url
-        self._revoke_url = revoke_url
+    token: str
+    revocation: str
+
+
+class DiscoveredEndpoints:
+    """Endpoints of the issuer's discovery document, read at the first use and kept.
+
+    `read` reads a JSON object by URL or raises `Unavailable`; `may_be_asked` says which URLs are fit for
+    secrets.
+    """
+
+    def __init__(
+        self, issuer: str, read: Callable[[str], dict[str, object]], may_be_asked: Callable[[str], bool]
+    ) -> None:
+        self._issuer = issuer
+        self._read = read
+        self._may_be_asked = may_be_asked
+        self._known: Endpoints | None = None
+
+    def __call__(self) -> Endpoints:
+        """The endpoints. `Unavailable`."""
+        if self._known is None:
+            document = self._read(self._issuer.rstrip("/") + "/.well-known/openid-configuration")
+            if document.get("issuer") != self._issuer:
+                raise _unavailable("publishes a discovery document of another issuer")
+            self._known = Endpoints(
+                self._named(document, "token_endpoint"), self._named(document, "revocation_endpoint")
+            )
+        return self._known
+
+    def _named(self, document: dict[str, object], name: str) -> str:
+        url = document.get(name)
+        if not isinstance(url, str) or not self._may_be_asked(url):
+            raise _unavailable(f"publishes no https {name}")
+        return url
+
+
+class OidcTokens:
+    """The adapter. Safe to share between threads."""
+
+    def __init__(
+        self, endpoints: Callable[[], Endpoints], client: Client, ca_file: str | None = None
+    ) -> None:
+        self._endpoints = endpoints
         pair = f"{quote(client.client_id, safe='')}:{quote(client.secret, safe='')}"
         self._authorization = "Basic " + base64.b64encode(pair.encode()).decode()
-        self._pool = urllib3.PoolManager(
-            ca_certs=ca_file, timeout=TOKEN_LIMITS.timeout, retries=False, maxsize=4
-        )
+        self._exchange = Exchange(NAME, ca_file)
 
     def redeem(self, code: str, verifier: str, redirect_uri: str, now: datetime) -> tuple[str, Tokens]:
         """See `TokenIssuer`."""
@@ -90,7 +130,9 @@ class OidcTokens:
 
     def revoke(self, refresh_token: str) -> None:
         """See `TokenIssuer`."""
-        status, _ = self._post(self._revoke_url, {"token": refresh_token, "token_type_hint": "refresh_token"})
+        status, _ = self._post(
+            self._endpoints().revocation, {"token": refresh_token, "token_type_hint": "refresh_token"}
+        )
         if status != 200:
             raise _unavailable(f"answered {status} to a revocation")
 
@@ -100,7 +142,7 @@ class OidcTokens:
         return Tokens(access, refresh, now + _lifetime(answer))
 
     def _ask(self, form: dict[str, str]) -> dict[str, object]:
-        status, body = self._post(self._token_url, form)
+        status, body = self._post(self._endpoints().token, form)
         try:
             answer = json.loads(body)
         except ValueError:
@@ -117,19 +159,8 @@ class OidcTokens:
             "Content-Type": "application/x-www-form-urlencoded",
             "Accept": "application/json",
         }
-        try:
-            answer = self._pool.request(
-                "POST", url, body=urlencode(form), headers=headers, redirect=False, preload_content=False
-            )
-            try:
-                body = answer.read(TOKEN_LIMITS.answer_max + 1, decode_content=True)
-            finally:
-                answer.release_conn()
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _unavailable(f"cannot be reached ({type(error).__name__})") from None
-        if len(body) > TOKEN_LIMITS.answer_max:
-            raise _unavailable(f"answers more than {TOKEN_LIMITS.answer_max} bytes")
-        return answer.status, body
+        answer = self._exchange("POST", url, headers, urlencode(form).encode())
+        return answer.status, answer.body
 
 
 def _text(answer: dict[str, object], name: str) -> str:
@@ -147,4 +178,4 @@ def _lifetime(answer: dict[str, object]) -> timedelta:
 
 
 def _unavailable(what: str) -> Unavailable:
-    return Unavailable("unavailable", f"the members' issuer {what}; the consent stands, try again")
+    return Unavailable("unavailable", f"{NAME} {what}; the consent stands, try again")

@@ -18,6 +18,26 @@ class _Row:
     consented_at: datetime
     refreshed_at: datetime
     ended_at: datetime | None
+    code_digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    stands: bool
+
+
+class PostgresConsented:
+    """`Consented` for a process that may see whether a consent stands and nothing of its tokens."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queries = load_queries("central.execution", "consents.sql")
+
+    def stands(self, party: UUID) -> bool:
+        """See `Consented`."""
+        return self._database.run(
+            lambda tx: tx.one(_Standing, self._queries["standing"], {"party": party}), repeatable=True
+        ).stands
 
 
 class PostgresConsents:
@@ -54,6 +74,7 @@ class PostgresConsents:
                     "consented_at": after.consented_at,
                     "refreshed_at": after.refreshed_at,
                     "ended_at": after.ended_at,
+                    "code_digest": after.code_digest,
                 },
             )
         return after
@@ -64,4 +85,5 @@ class PostgresConsents:
             consented_at=stored_instant(row.consented_at),
             refreshed_at=stored_instant(row.refreshed_at),
             ended_at=stored_instant(row.ended_at) if row.ended_at is not None else None,
+            code_digest=bytes(row.code_digest) if row.code_digest is not None else None,
         )

@@ -7,6 +7,7 @@ caller waits and then finds the fresh access token instead of using up the same 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Protocol
 from uuid import UUID
 
@@ -60,15 +61,36 @@ class GiveConsent:
 
     issuer: TokenIssuer
     consents: Consents
-    subject_of: Callable[[str], UUID]
+    subject_of: Callable[[str], UUID | None]
 
     def __call__(self, party: UUID, code: str, verifier: str, redirect_uri: str, now: datetime) -> Consent:
-        """The consent that stands now. `GrantRefused`, `WrongMember`, `Unavailable`."""
-        subject, tokens = self.issuer.redeem(code, verifier, redirect_uri, now)
-        if self.subject_of(subject) != party:
-            self.issuer.revoke(tokens.refresh)
-            raise WrongMember
-        return self.consents.change(party, lambda _: Consent(tokens, now, now))
+        """The consent that stands now; the same code again is told what it came to (X7).
+
+        `GrantRefused`, `WrongMember`, `Unavailable`.
+        """
+        digest = sha256(code.encode()).digest()
+
+        def give(known: Consent | None) -> Consent:
+            if known is not None and known.code_digest == digest:
+                return known
+            subject, tokens = self.issuer.redeem(code, verifier, redirect_uri, now)
+            if self.subject_of(subject) != party:
+                self.issuer.revoke(tokens.refresh)
+                raise WrongMember
+            return Consent(tokens, now, now, code_digest=digest)
+
+        return self.consents.change(party, give)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadConsent:
+    """The member looks at its own consent."""
+
+    consents: Consents
+
+    def __call__(self, party: UUID) -> Consent | None:
+        """The consent, None where none was given. `Unavailable`."""
+        return self.consents.read(party)
 
 
 @dataclass(frozen=True, slots=True)

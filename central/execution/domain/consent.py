@@ -26,12 +26,13 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """One member's consent. `ended_at` None: it stands."""
+    """One member's consent. `ended_at` None: it stands. `code_digest` names the code it came from."""
 
     tokens: Tokens
     consented_at: datetime
     refreshed_at: datetime
     ended_at: datetime | None = None
+    code_digest: bytes | None = None
 
     @property
     def stands(self) -> bool:

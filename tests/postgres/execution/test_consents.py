@@ -13,7 +13,7 @@ import pytest
 import urllib3
 from cryptography.fernet import Fernet
 
-from central.execution.adapters.oidc_tokens import Client, OidcTokens
+from central.execution.adapters.oidc_tokens import Client, DiscoveredEndpoints, OidcTokens
 from central.execution.adapters.postgres_consents import PostgresConsents
 from central.execution.adapters.sealed import Seal
 from central.execution.application.member_consents import (
@@ -24,6 +24,7 @@ from central.execution.application.member_consents import (
     WrongMember,
 )
 from central.execution.application.ports import ConsentExpired
+from central.identity.issuer import HttpDocuments, may_be_read
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
 from central.kernel.times import utc_now
@@ -38,15 +39,19 @@ KEY = Fernet.generate_key().decode()
 SITE, AUDIENCE = "slurm", "slurm.icarus"
 
 
+def tokens_at(url: str, secret: str) -> OidcTokens:
+    """Central's client at the issuer there, by its discovery document."""
+    endpoints = DiscoveredEndpoints(url, HttpDocuments().read, may_be_read)
+    return OidcTokens(endpoints, Client("pharos-central", secret))
+
+
 class World:
     """The issuer, the store and the use cases over them."""
 
     def __init__(self, server: IssuerServer, database: Database, keys: list[str]) -> None:
         self.issuer = server.issuer
         self.url = f"http://127.0.0.1:{server.server_address[1]}"
-        self.tokens = OidcTokens(
-            f"{self.url}/token", f"{self.url}/revoke", Client("pharos-central", "secret")
-        )
+        self.tokens = tokens_at(self.url, "secret")
         self.consents = PostgresConsents(database, Seal(keys))
         self.give = GiveConsent(self.tokens, self.consents, UUID)
         self.withdraw = WithdrawConsent(self.tokens, self.consents)
@@ -121,6 +126,14 @@ def test_e5_without_a_consent_or_after_it_ended_there_is_no_token(world: World) 
     assert world.members.token(party, SITE, utc_now()).token
 
 
+def test_x7_the_same_code_again_is_told_the_same_and_ends_nothing(world: World) -> None:
+    party = world.consented()
+    code = world.code(party)
+    first = world.give(party, code, VERIFIER, BACK, utc_now())
+    assert world.give(party, code, VERIFIER, BACK, utc_now()) == first
+    assert world.members.token(party, SITE, utc_now()).token
+
+
 def test_k09_requests_at_once_refresh_once_and_the_consent_stands(world: World) -> None:
     party = world.consented()
     before = world.consents.read(party)
@@ -148,14 +161,14 @@ def test_k09_requests_at_once_refresh_once_and_the_consent_stands(world: World) 
 
 def test_x1_an_issuers_outage_ends_no_consent(world: World) -> None:
     party = world.consented()
-    away = OidcTokens("http://127.0.0.1:1/token", "http://127.0.0.1:1/revoke", Client("c", "s"))
+    away = tokens_at("http://127.0.0.1:1", "secret")
     members = TokensFromConsents(away, world.consents, {SITE: AUDIENCE})
     with pytest.raises(Unavailable):
         members.token(party, SITE, expired())
     known = world.consents.read(party)
     assert known is not None
     assert known.stands
-    wrong = OidcTokens(f"{world.url}/token", f"{world.url}/revoke", Client("pharos-central", "wrong"))
+    wrong = tokens_at(world.url, "wrong")
     with pytest.raises(Unavailable):
         TokensFromConsents(wrong, world.consents, {SITE: AUDIENCE}).token(party, SITE, expired())
 

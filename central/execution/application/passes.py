@@ -1,0 +1,227 @@
+"""Passes over Runs, each made again and again by the worker (O3). One Run's trouble never stops the others.
+
+What a pass decides is one command a Run, revision and act: two replicas that meet decide once (X7).
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID, uuid5
+
+from central.execution.application.list_commands import permission_of
+from central.execution.application.ports import (
+    AccountAwaits,
+    AccountChanged,
+    Accounts,
+    Authorities,
+    Maintenance,
+    Permission,
+    RepositoryCredentials,
+    Runs,
+    StoreCommand,
+)
+from central.execution.application.worker_ports import (
+    Consented,
+    GitRefs,
+    GivenCredentials,
+    RunPasses,
+    Suspensions,
+)
+from central.execution.domain.command import COMMANDS
+from central.execution.domain.maintenance import in_force
+from central.execution.domain.progress import Step, confirm_output, expire
+from central.execution.domain.run import Output, Run, StageState
+from central.execution.domain.waiting import Circumstances, next_stage, reconsider
+from central.kernel.aggregates import request_digest
+from central.kernel.errors import CorruptState, Unavailable
+from central.kernel.observability import event
+
+_LOG: Final = logging.getLogger("central.execution")
+BATCH: Final = 100
+CONFIRM: Final = "confirm"
+"""The purpose of the credential a Run's output is confirmed with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What became of the Runs a pass looked at."""
+
+    looked_at: int
+    changed: int
+    unavailable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Moves a Run by a step that is decided from it, once a revision."""
+
+    runs: Runs
+
+    def __call__(self, run: Run, act: str, step: Callable[[Run], Step], now: datetime) -> bool:
+        """Whether it moved."""
+        if step(run).run is run:
+            return False
+        name = f"{act} {run.run_id} {run.revision}"
+        command = StoreCommand(uuid5(COMMANDS, name), request_digest(name.encode()))
+        after = self.runs.move(command, run.run_id, step, now).run
+        event(_LOG, act, runId=str(run.run_id), state=after.state.value, reason=after.reason)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireRuns:
+    """Ends what is past its deadline (P27: the deadline itself releases nothing)."""
+
+    passes: RunPasses
+    runs: Runs
+
+    def __call__(self, now: datetime) -> Passed:
+        """One pass."""
+        move = Mover(self.runs)
+        due = self.passes.past_deadline(now, BATCH)
+        return each_run(self.runs, due, lambda run: move(run, "run_expired", lambda at: expire(at, now), now))
+
+
+@dataclass(frozen=True, slots=True)
+class ReconsiderRuns:
+    """Holds Runs that cannot go on, and lets go on those that can again (E4, E5, S15)."""
+
+    passes: RunPasses
+    runs: Runs
+    maintenance: Maintenance
+    suspensions: Suspensions
+    authorities: Authorities
+    accounts: Accounts
+    consents: Consented
+
+    def __call__(self, now: datetime) -> Passed:
+        """One pass over every Run that has not ended; Beto is asked once a Project, member and permission."""
+        asked: dict[tuple[UUID, UUID, Permission], bool] = {}
+
+        def look(run: Run) -> bool:
+            if next_stage(run) is None:
+                return False
+            known = self._circumstances(run, asked, now)
+            return Mover(self.runs)(run, "run_reconsidered", lambda at: reconsider(at, known, now), now)
+
+        return each_run(self.runs, _paged(self.passes.live), look)
+
+    def _circumstances(
+        self, run: Run, asked: dict[tuple[UUID, UUID, Permission], bool], now: datetime
+    ) -> Circumstances:
+        stage = next_stage(run)
+        permission = permission_of(stage.name) if stage is not None else Permission.CONTINUE
+        key = (run.request.project_id, run.created_by, permission)
+        if key not in asked:
+            asked[key] = self.authorities.decide(*key).allowed
+        return Circumstances(
+            maintenance=in_force(self.maintenance.of(run.request.site), now),
+            suspended=self.suspensions.suspended(run, now),
+            allowed=asked[key],
+            confirmed=self._confirmed(run, now),
+            consent=self.consents.stands(run.created_by),
+        )
+
+    def _confirmed(self, run: Run, now: datetime) -> bool:
+        try:
+            self.accounts.confirmed_at(run, now)
+        except (AccountAwaits, AccountChanged):
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmOutputs:
+    """Asks the Git server what is at a Run's ref (S2). Its silence changes nothing."""
+
+    passes: RunPasses
+    runs: Runs
+    git: GitRefs
+    credentials: RepositoryCredentials
+
+    def __call__(self, now: datetime) -> Passed:
+        """One pass."""
+        return each_run(self.runs, self.passes.awaiting_output(BATCH), lambda run: self._confirm(run, now))
+
+    def _confirm(self, run: Run, now: datetime) -> bool:
+        awaited = run.output_awaited
+        if awaited is None:
+            return False
+        credential = self.credentials.issue(run, CONFIRM, write_ref=None, now=now)
+        commit = self.git.commit_of(run.request.repository.url, awaited.ref, credential)
+        found = Output(awaited.ref, commit) if commit is not None else None
+        return Mover(self.runs)(run, "run_output_confirmed", lambda at: confirm_output(at, found, now), now)
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeCredentials:
+    """Takes back what a stage needs no more (S2)."""
+
+    runs: Runs
+    given: GivenCredentials
+
+    def __call__(self, now: datetime) -> Passed:
+        """One pass over all that are outstanding."""
+        looked = revoked = unavailable = 0
+        after: UUID | None = None
+        while page := self.given.outstanding(after, BATCH):
+            after = page[-1].credential_id
+            for each in page:
+                looked += 1
+                try:
+                    run = self.runs.by_id(each.run_id)
+                    if run is not None and not _in_use(run, each.purpose):
+                        self.given.revoke(each.credential_id, now)
+                        revoked += 1
+                except Unavailable as error:
+                    unavailable += 1
+                    _tell_unavailable(each.run_id, error)
+        return Passed(looked, revoked, unavailable)
+
+
+def _in_use(run: Run, purpose: str) -> bool:
+    if run.ended:
+        return False
+    if purpose == CONFIRM:
+        return run.output_awaited is not None
+    return any(
+        stage.name.value == purpose and stage.state is not StageState.DONE for stage in run.attempt.stages
+    )
+
+
+def each_run(runs: Runs, ids: Iterable[UUID], look: Callable[[Run], bool]) -> Passed:
+    """Looks at each Run by itself; what cannot be known now, or is corrupt, is told and left as it is."""
+    looked = changed = unavailable = 0
+    for run_id in ids:
+        looked += 1
+        try:
+            run = runs.by_id(run_id)
+            if run is not None and look(run):
+                changed += 1
+        except Unavailable as error:
+            unavailable += 1
+            _tell_unavailable(run_id, error)
+        except CorruptState as error:
+            unavailable += 1
+            event(_LOG, "state_corrupt", level=logging.CRITICAL, runId=str(run_id), reason=str(error))
+    return Passed(looked, changed, unavailable)
+
+
+def _tell_unavailable(run_id: UUID, error: Unavailable) -> None:
+    event(
+        _LOG,
+        "run_not_known_now",
+        level=logging.WARNING,
+        runId=str(run_id),
+        code=error.code,
+        reason=error.detail,
+    )
+
+
+def _paged(read: Callable[[UUID | None, int], Iterable[UUID]]) -> Iterator[UUID]:
+    after: UUID | None = None
+    while page := list(read(after, BATCH)):
+        yield from page
+        after = page[-1]
