@@ -155,7 +155,8 @@ def test_x4_a_chunked_body_is_refused_whatever_its_size(app: Flask) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [None, "", "1", "0B8F6D6E6F0E4D3E8F5E111111111111", f"{{{uuid4()}}}", "x" * 400]
+    "key",
+    [None, "", "1", "0B8F6D6E6F0E4D3E8F5E111111111111", "{0b8f6d6e-6f0e-4d3e-8f5e-111111111111}", "x" * 400],
 )
 def test_x7_an_idempotency_key_is_one_uuid(app: Flask, key: str | None) -> None:
     headers = {**AUTH, "Content-Type": "application/json"} | (

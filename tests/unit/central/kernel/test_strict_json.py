@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from central.kernel.closed_types import closed_depth
+from central.kernel.closed_types import closed_depth, shows_every_key
 from central.kernel.problems import Problem
 from central.kernel.strict_json import DEFAULT_LIMITS, MAX_INTEGER, JsonLimits, decode, encode
 
@@ -284,3 +284,45 @@ def test_x4_which_types_bound_their_depth(type_: type, depth: int | None) -> Non
 
 def test_x4_long_runs_of_digits_in_text_are_text() -> None:
     assert decode(b'{"name":"%s"}' % (b"1" * 100), Row).name == "1" * 100
+
+
+class Whole(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """No field may be left out: its bodies are not read a second time without the type."""
+
+    name: str | None
+    sizes: dict[str, int]
+    rows: list[dict[str, list[str]]]
+
+
+class Tagged(Whole, tag=True, frozen=True):
+    """The tag may be left out, and is written all the same."""
+
+
+@pytest.mark.parametrize(
+    ("type_", "shows"), [(Whole, True), (list[Whole], True), (Tagged, False), (Row, False), (Limits, False)]
+)
+def test_x4_what_shows_every_key(type_: object, shows: bool) -> None:
+    assert shows_every_key(type_) is shows
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"name":"a","sizes":{},"rows":[],"name":"b"}',
+        b'{"name":null,"sizes":{"cpu":1,"cpu":1},"rows":[]}',
+        b'{ "name":"a","sizes":{},"rows":[{"a":["x"]},{"b":[],"b":["y"]}]}',
+        b'{"name":"a","sizes":{},"sizes":{"cpu":1},"rows":[]}',
+    ],
+)
+def test_e04_a_repeated_key_is_seen_in_what_is_written_again(body: bytes) -> None:
+    with pytest.raises(Problem) as problem:
+        decode(body, Whole)
+    assert problem.value.code == "json_duplicate_key"
+
+
+@pytest.mark.parametrize("body", [b'{"type":"Tagged","name":"a","sizes":{},"rows":[],"name":"a"}',
+                                  b'{"name":"a","sizes":{},"rows":[],"name":"a"}'])  # fmt: skip
+def test_e04_an_optional_tag_hides_no_repeated_key(body: bytes) -> None:
+    with pytest.raises(Problem) as problem:
+        decode(body, Tagged)
+    assert problem.value.code == "json_duplicate_key"
