@@ -79,6 +79,16 @@ def test_keys_are_private(folder: Path) -> None:
         ("127.0.0.1:8443", "Not_A_Name"),
     ],
 )
-def test_plans_that_cannot_be_meant(listen: str, name: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", ["site_listen", "intake_listen"])
+def test_plans_that_cannot_be_meant(listen: str, name: str | None, which: str, tmp_path: Path) -> None:
+    listens: dict[str, str | None] = {"site_listen": None, "intake_listen": None, which: listen}
     with pytest.raises(DevRefused):
-        DevPlan.of(state=tmp_path, site_listen=listen, tls_name=name, sites=("slurm",), pollers=4)
+        DevPlan.of(
+            state=tmp_path,
+            site_listen=listens["site_listen"],
+            intake_listen=listens["intake_listen"],
+            tls_name=name,
+            sites=("slurm",),
+            pollers=4,
+            reported=False,
+        )
