@@ -55,7 +55,9 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("process", type=click.Choice(["site-api", "member-api", "provisioning-intake"]))
+@click.argument(
+    "process", type=click.Choice(["site-api", "member-api", "project-api", "provisioning-intake"])
+)
 def serve(process: str) -> None:
     """Run one HTTP process until it is stopped."""
     with told():
@@ -67,20 +69,29 @@ def serve(process: str) -> None:
             from central.processes import provisioning_intake
 
             sys.exit(provisioning_intake.run(settings_of("provisioning_intake")))
+        if process == "project-api":
+            from central.processes import project_api
+
+            sys.exit(project_api.run(settings_of("project_api")))
         from central.processes import member_api
 
         sys.exit(member_api.run(settings_of("member_api")))
 
 
 @cli.command()
-@click.argument("what", metavar="WHAT", type=click.Choice(["provisioning"]))
-def work(what: str) -> None:  # noqa: ARG001 - the one choice there is
-    """Run one worker until it is stopped: `provisioning` keeps Beto's view.
+@click.argument("what", metavar="WHAT", type=click.Choice(["provisioning", "execution"]))
+def work(what: str) -> None:
+    """Run one worker until it is stopped: `provisioning` keeps Beto's view, `execution` minds Runs.
 
-    It serves /healthz, /readyz and /metrics at PHAROS_PROVISIONING_WORKER_LISTEN. Run as many as you like:
-    queues are shared, and each periodic pass is one worker's at a time.
+    It serves /healthz, /readyz and /metrics at PHAROS_PROVISIONING_WORKER_LISTEN or
+    PHAROS_EXECUTION_WORKER_LISTEN. Run as many as you like: queues are shared, and each periodic pass is one
+    worker's at a time.
     """
     with told():
+        if what == "execution":
+            from central.processes import work_execution
+
+            sys.exit(work_execution.run(settings_of("execution_worker")))
         from central.processes import work_provisioning
 
         sys.exit(work_provisioning.run(settings_of("provisioning_worker")))
@@ -109,7 +120,17 @@ def migrate(phase: str) -> None:
 @cli.command()
 @click.argument(
     "process",
-    type=click.Choice(["site-api", "member-api", "provisioning-intake", "provisioning-worker", "operator"]),
+    type=click.Choice(
+        [
+            "site-api",
+            "member-api",
+            "project-api",
+            "provisioning-intake",
+            "provisioning-worker",
+            "execution-worker",
+            "operator",
+        ]
+    ),
 )
 def check(process: str) -> None:
     """Say whether a process could start now: settings, database, schema, broker, issuer."""
@@ -119,8 +140,10 @@ def check(process: str) -> None:
         names: dict[str, Process] = {
             "site-api": "site_api",
             "member-api": "member_api",
+            "project-api": "project_api",
             "provisioning-intake": "provisioning_intake",
             "provisioning-worker": "provisioning_worker",
+            "execution-worker": "execution_worker",
             "operator": "operator",
         }
         settings = settings_of(names[process])

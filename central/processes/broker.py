@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from central.kernel.broker_administration import Administration, Buried, QueueState
 from central.kernel.times import format_rfc3339
-from central.processes import retention
+from central.processes import execution_worker, retention
 from central.processes.broker_link import administration
 from central.processes.provisioning_worker import ADMINISTRATION
 from central.processes.refusals import QueueUnknown
@@ -40,6 +40,7 @@ class Administered:
 def administer(settings: Settings, *, dry_run: bool) -> Administered:
     """Makes what the broker lacks, or only says it."""
     wanted = ADMINISTRATION + retention.administration(tuple(map(Owner, settings.work_owners)))
+    wanted += execution_worker.ADMINISTRATION
     with administration(settings.database_direct_url) as broker:
         lacking = broker.lacking(wanted)
         if not dry_run:

@@ -11,11 +11,13 @@ from central.kernel.errors import Unavailable
 from central.kernel.migrations import MigrationRefused, require_schema
 from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
+from central.processes.execution_worker import require_execution
 from central.processes.provisioning_worker import require_beto, require_questions
 from central.processes.refusals import StartRefused
 from central.processes.retention import require_owners
 from central.processes.schema import CONTEXTS
 from central.retention.domain.ids import Owner
+from central.setting_table import OWNERS
 from central.settings import BrokerUrls, Settings
 
 
@@ -45,7 +47,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
         keys = IssuerKeys(oidc.issuer, documents)
         yield _asked("issuer", lambda: keys.key("", utc_now()), f"{oidc.issuer} publishes its keys")
-    if settings.provisioning_url is not None and settings.process == "member_api":
+    if settings.provisioning_url is not None and settings.process not in OWNERS:
         with Database(replace(options, url=settings.provisioning_url)) as database:
             yield _asked(
                 "provisioning", lambda: require_schema(database, CONTEXTS), "is what this code knows"
@@ -56,8 +58,10 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
 
 def _brokers(settings: Settings) -> Iterator[tuple[BrokerUrls, Callable[[Broker], None]]]:
     if settings.views_broker is not None:
-        member_api = settings.process == "member_api"
-        yield settings.views_broker, require_questions if member_api else require_beto
+        owner = settings.process in OWNERS
+        yield settings.views_broker, require_beto if owner else require_questions
+    if settings.execution_broker is not None:
+        yield settings.execution_broker, require_execution
     if settings.queries_broker is not None:
         yield settings.queries_broker, partial(require_owners, owners=tuple(map(Owner, settings.work_owners)))
 

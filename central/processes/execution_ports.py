@@ -45,7 +45,6 @@ from central.provisioning.domain.amounts import by_component
 from central.provisioning.domain.confirmation import AccountKey, AccountUnconfirmed, Unconfirmed
 from central.provisioning.domain.ids import AllocationId
 
-
 SLURM_ACCOUNT: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 """docs/wire.md, "Site API: commands"."""
 _READY: Final = frozenset({SavedLifecycle.READY, SavedLifecycle.CHANGING})

@@ -1,22 +1,20 @@
 """The member API: members' browsers and command lines, bearers of the platform's OIDC issuer (E6)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from central.identity.claims import Expected
-from central.identity.issuer import HttpDocuments, IssuerKeys
-from central.identity.member_caller import MemberCaller
-from central.identity.verifier import TokenVerifier
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.http import HttpLimits, create_app
 from central.kernel.migrations import require_schema
 from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, serve
 from central.kernel.times import utc_now
-from central.processes.broker_link import open_broker, require_broker
+from central.processes.broker_link import require_broker
+from central.processes.evidence_reader import open_reader
+from central.processes.execution import member_caller, member_tokens, party_caller
 from central.processes.options import database_options, name_ignored, serving_options
-from central.processes.provisioning_worker import BetoView, require_questions
+from central.processes.provisioning_worker import require_questions
 from central.processes.refusals import StartRefused
 from central.processes.schema import CONTEXTS
 from central.processes.ssh_accounts import reported_accounts
@@ -68,7 +66,7 @@ class ProjectApi:
             trusted_proxies=self.settings.trusted_proxies,
         )
         keys, accounts = PostgresMemberKeys(database), open_accounts(self.settings)
-        caller = MemberCaller(_verifier(self.settings), utc_now)
+        caller = member_caller(self.settings)
         routes = MemberRoutes(
             member=lambda: MemberId(caller()),
             add_key=AddKey(accounts.source, keys),
@@ -77,6 +75,9 @@ class ProjectApi:
             clock=utc_now,
         )
         app.register_blueprint(routes.blueprint())
+        source = member_tokens(self.settings, database)
+        if source is not None:
+            app.register_blueprint(source.routes(party_caller(caller)))
 
         def close() -> None:
             accounts.close()
@@ -101,31 +102,12 @@ def run(settings: Settings) -> int:
     return serve(ProjectApi(settings), serving_options(settings, THREADS))
 
 
-def _verifier(settings: Settings) -> TokenVerifier:
-    if settings.oidc is None:
-        raise StartRefused("the member API needs PHAROS_OIDC_ISSUER and PHAROS_OIDC_AUDIENCE")
-    oidc = settings.oidc
-    documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
-    return TokenVerifier(Expected(oidc.issuer, oidc.audience), IssuerKeys(oidc.issuer, documents))
-
-
 def open_accounts(settings: Settings) -> Accounts:
     """What the settings name: the Sites' reports and Beto (P30), the stand-in of development, or nothing."""
     if settings.provisioning_url is not None:
-        options = replace(
-            database_options(settings, NAME, EVIDENCE_CONNECTIONS), url=settings.provisioning_url
-        )
-        database = Database(options)
-        database.open()
-        link = open_broker(settings, settings.views_broker, NAME, EVIDENCE_CONNECTIONS)
-        view = BetoView(database, link.broker)
-        source = reported_accounts(database, view, settings.sites, settings.account_max_age)
-
-        def close() -> None:
-            link.close()
-            database.close()
-
-        return Accounts(source, link.stop, close)
+        reader = open_reader(settings, NAME, EVIDENCE_CONNECTIONS)
+        source = reported_accounts(reader.database, reader.view, settings.sites, settings.account_max_age)
+        return Accounts(source, reader.stop, reader.close)
     if settings.development_accounts is None:
         return Accounts(UnconnectedAccounts(), _nothing, _nothing)
     accounts = DevelopmentAccounts(settings.development_accounts)

@@ -1,4 +1,7 @@
-"""The Site API: its own HTTPS origin for Sites' agents, bearers of grants only (I18, E3, X13)."""
+"""The Site API: its own HTTPS origin for Sites' agents, bearers of grants only (I18, E3, X13).
+
+Each poller may park one poll for keys and one for commands.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,8 +16,11 @@ from central.kernel.notifications import Waiters
 from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, ServingOptions, serve, site_api_threads
 from central.kernel.times import utc_now
+from central.processes.broker_link import require_broker
 from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.provisioning_worker import require_questions
 from central.processes.schema import CONTEXTS
+from central.processes.site_commands import COMMANDS_CHANNEL, site_commands
 from central.settings import Settings
 from central.ssh_access.adapters.postgres_keys import CHANNEL, PostgresMemberKeys
 from central.ssh_access.application.list_changes import ListChanges
@@ -37,7 +43,7 @@ class SiteApi:
         """Opens the pool and the LISTEN connection of this worker."""
         database = Database(database_options(self.settings, NAME, CONNECTIONS))
         database.open()
-        waiters = Waiters(self.settings.database_direct_url, [CHANNEL])
+        waiters = Waiters(self.settings.database_direct_url, [CHANNEL, COMMANDS_CHANNEL])
         waiters.start()
         metrics = Metrics(NAME)
         metrics.gauge("pharos_long_polls_parked", "Polls that wait for news.", lambda: waiters.parked)
@@ -50,9 +56,12 @@ class SiteApi:
             limits=HttpLimits(body_bytes=REPORT_BYTES_MAX),
             trusted_proxies=self.settings.trusted_proxies,
         )
-        keys = PostgresMemberKeys(database)
+        keys, caller = (
+            PostgresMemberKeys(database),
+            SiteCaller(Authenticate(PostgresGrants(database)), utc_now),
+        )
         routes = SiteRoutes(
-            caller=SiteCaller(Authenticate(PostgresGrants(database)), utc_now),
+            caller=caller,
             list_changes=ListChanges(keys),
             record_results=RecordResults(keys),
             waiters=waiters,
@@ -61,12 +70,22 @@ class SiteApi:
             clock=utc_now,
         )
         app.register_blueprint(routes.blueprint())
+        commands = site_commands(self.settings, NAME, database, caller, waiters)
+        if commands is not None:
+            app.register_blueprint(commands.blueprint)
+
+        def stopping() -> None:
+            waiters.stop()
+            if commands is not None:
+                commands.reader.stop()
 
         def close() -> None:
             waiters.close()
+            if commands is not None:
+                commands.reader.close()
             database.close()
 
-        return Service(app=app, stopping=waiters.stop, close=close)
+        return Service(app=app, stopping=stopping, close=close)
 
 
 def run(settings: Settings) -> int:
@@ -75,6 +94,9 @@ def run(settings: Settings) -> int:
     name_ignored(settings)
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
-    threads = site_api_threads(len(settings.sites), settings.pollers)
+    if settings.tokens is not None:
+        require_broker(settings, settings.views_broker, NAME, require_questions)
+    polls = settings.pollers if settings.tokens is None else 2 * settings.pollers
+    threads = site_api_threads(len(settings.sites), polls)
     options: ServingOptions = serving_options(settings, threads)
     return serve(SiteApi(settings), options)

@@ -1,7 +1,8 @@
 """The Git server as a process: `python -m tests.simulators.git --folder DIR --tls-certificate … --tls-key …`.
 
-A development stand-in (X8). It prints one JSON line `{"url": …}` once it listens, then reads one command a
-line from standard input, each answered with one line of JSON, until standard input ends:
+A development stand-in (X8). It prints one JSON line `{"url": …, "credentialsUrl": …}` once it listens, then
+reads one command a line from standard input, each answered with one line of JSON, until standard input ends.
+With `--credentials-token-file` it gives out credentials of its own (`tests/simulators/git/credentials.py`).
 
     {"act": "create", "repository": "demo/work.git"}
     {"act": "grant", "username": …, "password": …, "repository": …, "seconds": 600, "writes": ["refs/…"]}
@@ -15,10 +16,12 @@ import argparse
 import json
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.simulators.git.credentials import CredentialServer, giving
 from tests.simulators.git.server import GitServer
 from tests.simulators.git.server_state import Credential, Faults, Repositories
 from tests.simulators.git.serving import serving
@@ -47,8 +50,9 @@ def obey(repositories: Repositories, command: dict[str, Any]) -> dict[str, Any]:
     raise ValueError("no such act; known: create, grant, revoke, refs, asked, faults")
 
 
-def _listen(server: GitServer) -> None:
-    print(json.dumps({"url": server.url, "developmentStandIn": True}), flush=True)
+def _listen(server: GitServer, credentials: CredentialServer | None) -> None:
+    told = {"url": server.url, "credentialsUrl": credentials.url if credentials else None}
+    print(json.dumps(told | {"developmentStandIn": True}), flush=True)
     for line in sys.stdin:
         try:
             done = obey(server.repositories, json.loads(line))
@@ -69,14 +73,24 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--tls-certificate", type=Path, required=True, help="PEM chain")
     parser.add_argument("--tls-key", type=Path, required=True, help="PEM private key")
     parser.add_argument("--tls-name", default="localhost", help="the host its clients name")
+    parser.add_argument("--credentials-token-file", type=Path, help="who may ask for credentials")
+    parser.add_argument("--credentials-listen", default="127.0.0.1:0", help="ADDRESS:PORT on loopback")
     given = parser.parse_args(argv)
     host, _, port = given.listen.rpartition(":")
     given.folder.mkdir(parents=True, exist_ok=True)
     print("git: a DEVELOPMENT STAND-IN, not a real Git host", file=sys.stderr)
-    with serving(
-        given.folder, given.tls_certificate, given.tls_key, address=(host, int(port)), name=given.tls_name
-    ) as server:
-        _listen(server)
+    with (
+        serving(
+            given.folder, given.tls_certificate, given.tls_key, address=(host, int(port)), name=given.tls_name
+        ) as server,
+        ExitStack() as held,
+    ):
+        credentials = None
+        if given.credentials_token_file is not None:
+            token = given.credentials_token_file.read_text(encoding="ascii").strip()
+            at, _, credentials_port = given.credentials_listen.rpartition(":")
+            credentials = held.enter_context(giving(server, token, (at, int(credentials_port))))
+        _listen(server, credentials)
     return 0
 
 

@@ -1,0 +1,70 @@
+"""The worker of Runs as a process, under the same server as the APIs, as the other worker is (X9, O3)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.http import create_app
+from central.kernel.migrations import require_schema
+from central.kernel.observability import Metrics, configure_logging
+from central.kernel.serving import Service, serve
+from central.processes.broker_link import open_broker, require_broker
+from central.processes.evidence_reader import open_evidence
+from central.processes.execution_worker import execution_worker, require_execution
+from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.schema import CONTEXTS
+from central.settings import Settings
+
+NAME: Final = "execution-worker"
+THREADS: Final = 2
+"""For probes and scrapes."""
+CONNECTIONS: Final = 8
+"""One a pass at work, one for questions; probes find one soon enough."""
+EVIDENCE_CONNECTIONS: Final = 2
+STOP_SECONDS: Final = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionWork:
+    """Builds the service of the one worker process."""
+
+    settings: Settings
+
+    def __call__(self) -> Service:
+        """Opens databases and broker and starts the threads. Raises `StartRefused`, `Unavailable`."""
+        settings = self.settings
+        database = Database(database_options(settings, NAME, CONNECTIONS))
+        database.open()
+        evidence = open_evidence(settings, NAME, EVIDENCE_CONNECTIONS)
+        link = open_broker(settings, settings.execution_broker, NAME, CONNECTIONS)
+        metrics = Metrics(NAME)
+        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
+        worker = execution_worker(settings, (database, evidence), link.broker, metrics.registry)
+
+        def ready() -> None:
+            database.check_ready()
+            link.database.check_ready()
+
+        worker.start()
+
+        def stopping() -> None:
+            worker.signal()
+            link.stop()
+
+        def close() -> None:
+            worker.stop(STOP_SECONDS)
+            link.close()
+            evidence.close()
+            database.close()
+
+        return Service(app=create_app(NAME, metrics=metrics, ready=ready), stopping=stopping, close=close)
+
+
+def run(settings: Settings) -> int:
+    """Checks schema and broker, then works until stopped; the exit code. Raises `StartRefused`."""
+    configure_logging(NAME, level=settings.log_level)
+    name_ignored(settings)
+    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
+        require_schema(database, CONTEXTS)
+    require_broker(settings, settings.execution_broker, NAME, require_execution)
+    return serve(ExecutionWork(settings), serving_options(settings, THREADS))
