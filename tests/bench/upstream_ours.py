@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from uuid import UUID, uuid5
 
 from central.dev.certificates import ensure_authority, issue_leaf
 from tests.lab.host import LabHost
-from tests.simulators.site_intake.platform import Body, Platform
+from tests.simulators.site_intake.platform import NAMESPACE, Body, Platform
 from tests.simulators.site_intake.server import KEY, SiteIntake
 from tests.simulators.waldur.process import WaldurProcess
 
@@ -30,12 +31,16 @@ PEOPLE, GROUPS = f"ou=people,ou=pharos,{SUFFIX}", f"ou=groups,ou=pharos,{SUFFIX}
 IDS = UUID("0d8e9d9a-0e6b-4f0e-9a39-5c7c0a5c9b51")
 PACKAGES = ("site_bundle", "ldap3", "pyasn1")
 WITHIN = 1200.0
+PASSES_MAX = 12
 
 
 class Timed(Platform):
-    """The stand-in of central; it says how long it took."""
+    """The stand-in of central; it says how long it took, and reckons each allocation's id once."""
 
     busy = 0.0
+
+    def allocation(self, resource: str) -> str:
+        return _reckoned(NAMESPACE, f"{self.instance}/{resource}")
 
     def take(self, kind: str, raw: bytes, now: datetime) -> Body:
         begin = time.perf_counter()
@@ -43,6 +48,18 @@ class Timed(Platform):
             return super().take(kind, raw, now)
         finally:
             self.busy += time.perf_counter() - begin
+
+    def members(self, ref: str, now: datetime) -> Body:
+        begin = time.perf_counter()
+        try:
+            return super().members(ref, now)
+        finally:
+            self.busy += time.perf_counter() - begin
+
+
+@cache
+def _reckoned(namespace: UUID, name: str) -> str:
+    return str(uuid5(namespace, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +95,17 @@ class Ours:
             "pass_s": float(end) - float(begin),
             "stand_in_s": self.platform.busy + float(self.waldur.act("busy")),
             "reports": float(len(self.platform.arrived)),
-            "commands": float(document.get("commands", 0)),
+            "commands": float(document["commands"]),
+            "applied": float(len(document["differences"])),
         }
+
+    def settled(self) -> dict[str, float]:
+        """Passes until one has nothing to apply; the figures of that one, and how many went before."""
+        for before in range(PASSES_MAX):
+            figures = self.once()
+            if not figures["applied"]:
+                return figures | {"passes_before": float(before)}
+        raise RuntimeError(f"the reporter still applies after {PASSES_MAX} passes")
 
 
 @contextmanager
