@@ -308,8 +308,8 @@ def _broker_urls(values: Mapping[str, Any], name: str) -> BrokerUrls | None:
 
 
 def _tokens(values: Mapping[str, Any]) -> TokenClient | None:
-    if values[_AUDIENCES] is None:
-        return None
+    if values["PHAROS_EXECUTION_TOKEN_CLIENT_SECRET"] is None:
+        return None  # not set, or another process's
     return TokenClient(
         values["PHAROS_EXECUTION_TOKEN_CLIENT_ID"],
         values["PHAROS_EXECUTION_TOKEN_CLIENT_SECRET"],
@@ -321,4 +321,4 @@ def _tokens(values: Mapping[str, Any]) -> TokenClient | None:
 def _repositories(values: Mapping[str, Any]) -> Repositories | None:
     url = values["PHAROS_REPOSITORY_CREDENTIALS_URL"]
     token, ca_file = values["PHAROS_REPOSITORY_CREDENTIALS_TOKEN"], values["PHAROS_REPOSITORY_CA_FILE"]
-    return Repositories(url, token, ca_file) if url else None
+    return Repositories(url, token, ca_file) if token else None

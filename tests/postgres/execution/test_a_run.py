@@ -1,0 +1,36 @@
+"""A Run through every real process: from a POST to an output the Git host confirms (E1–E5, E7, S2)."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import jwt
+
+from tests.postgres.execution.site import ScriptedSite
+from tests.postgres.execution.world import World
+from tests.postgres.kernel.waiting import until
+
+
+def test_e4_one_run_from_post_to_a_confirmed_output(world: World, site: ScriptedSite) -> None:
+    member = world.new_member()
+    key, wanted = str(uuid4()), world.run_body()
+    until(lambda: world.start(member, key, **wanted)[0] in (200, 201))
+    status, run = world.start(member, key, **wanted)
+    assert (status, run["state"]) == (200, "running"), run
+    named = run["runId"]
+    stages = []
+    for _ in range(4):
+        until(lambda: len(site.of(named)) == 1)
+        [command] = site.of(named)
+        assert command["identity"]["username"] == member.username
+        assert site.do(command), site.token(command)
+        stages.append(command["action"].get("stage", command["action"]["act"]))
+        if stages[-1] == "stage-out":
+            until(lambda: world.state(member, named)[0] == "completed")
+    assert stages == ["stage-in", "compute", "stage-out", "cleanup"]
+    run = world.as_member(member, "GET", f"/runs/{named}")[1]
+    assert run["output"] == {"ref": f"refs/heads/pharos/runs/{named}", "commit": site.outputs[named]}
+    assert world.refs()[run["output"]["ref"]] == site.outputs[named]
+    until(lambda: world.giver.given == set())
+    login = jwt.decode(next(iter(site.tokens.values()))["token"], options={"verify_signature": False})
+    assert login["preferred_username"] == member.username

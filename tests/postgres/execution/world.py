@@ -1,0 +1,343 @@
+"""Everything a Run meets: central's processes, Beto, the issuer, a Git host; and a scripted Site.
+
+One world a module, for it takes seconds to begin; each test has a member of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
+
+import urllib3
+from cryptography.fernet import Fernet
+
+from central.dev.certificates import ensure_authority, issue_leaf
+from central.kernel.times import format_rfc3339, utc_now
+from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.waiting import until
+from tests.postgres.processes.rig import OWNER, Programs, beto_at, ports
+from tests.postgres.processes.world import KEY, intake_settings, member_settings
+from tests.postgres.provisioning.conftest import PROJECT_REF, report_body, resource
+from tests.simulators.beto.beto import Beto, ready_for
+from tests.simulators.git.credentials import CredentialServer, giving
+from tests.simulators.git.server import GitServer
+from tests.simulators.git.serving import serving
+from tests.simulators.oidc.issuer import Issuer, SigningKey
+from tests.simulators.oidc.server import IssuerServer
+
+SITE, AUDIENCE = "slurm", "slurm.icarus"
+REPOSITORY = "group/project.git"
+BACK = "https://members.test/back"
+VERIFIER = "v" * 50
+CENTRALS_WORD = "central-at-the-git-host"
+SECRET = "central-at-the-issuer"
+PROCESSES = {
+    "worker": ("work", "provisioning"),
+    "intake": ("serve", "provisioning-intake"),
+    "member": ("serve", "member-api"),
+    "project": ("serve", "project-api"),
+    "site": ("serve", "site-api"),
+    "execution": ("work", "execution"),
+}
+
+
+@dataclass(slots=True)
+class Member:
+    """A member of the Project, with an account at the Site."""
+
+    party: str
+    username: str
+    binding: str
+    number: int
+    generation: int = 1
+
+
+@dataclass(slots=True)
+class World:
+    """The stand-ins, the processes' ports, and what each is started with."""
+
+    programs: Programs
+    beto: Beto
+    tell: Callable[..., None]
+    issuer: Issuer
+    git: GitServer
+    giver: CredentialServer
+    folder: Path
+    project: str
+    ports: Mapping[str, int] = field(default_factory=dict)
+    environments: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    members: list[Member] = field(default_factory=list)
+    allocation: str = ""
+    commit: str = ""
+    grant: str = ""
+    paused: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def told(self, *changes: Any) -> None:
+        """Beto's changes, with its authority over what the Project is then."""
+        ready = self.beto.truth.set_authority(self.project, "ready", ready_for(self.beto.clock))
+        self.tell(*changes, ready)
+
+    def new_member(self, *, consent: bool = True) -> Member:
+        """Somebody new in the Project, with a reported account and, if wanted, a standing consent."""
+        number = len(self.members) + 1
+        username = f"u{number}"
+        party, known = self.beto.truth.new_party(site=SITE, username=username)
+        added = self.beto.truth.add_member(self.project, party)
+        binding = self.beto.truth.parties[party]["providerBindings"][0]["bindingId"]
+        member = Member(party, username, binding, number)
+        self.members.append(member)
+        self.issuer.logins[party] = username
+        self.told(known, added)
+        self.report()
+        if consent:
+            status, given = self.consent(member)
+            assert (status, given["state"]) == (200, "standing"), given
+        return member
+
+    def report(self, **changes: Any) -> None:
+        """What the Site's reporter says now: the allocation and every member's account."""
+        at = format_rfc3339(utc_now())
+        body = report_body(at, resource(1, paused=self.paused, **changes))
+        status, answer = self.call("intake", "POST", f"/resource-provisioning/{SITE}/reports", KEY, body)
+        assert status == 200, answer
+        self.allocation = answer["outcomes"][0]["allocationId"]
+        accounts = [
+            {
+                "partyId": member.party,
+                "name": member.username,
+                "nativeUid": f"{UUID(int=member.number)}/{member.number}",
+                "uidNumber": 5_000_000 + member.number,
+                "bindingId": member.binding,
+                "generation": member.generation,
+                "state": "ready",
+            }
+            for member in self.members
+        ]
+        report = {"schema": 1, "reportId": str(uuid4()), "observedAt": at, "allocationId": self.allocation}
+        path = f"/resource-provisioning/{SITE}/accounts"
+        status, answer = self.call("intake", "POST", path, KEY, report | {"accounts": accounts})
+        assert status == 200, answer
+
+    def code(self, party: str) -> str:
+        """What the member's browser brings back from the issuer."""
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=")
+        form = {"member": party, "redirect_uri": BACK, "code_challenge": challenge.decode()}
+        answer = urllib3.request("POST", f"{self.issuer.url}/development/consent", body=urlencode(form))
+        return str(answer.json()["code"])
+
+    def consent(self, member: Member) -> tuple[int, Any]:
+        """The member consents."""
+        body = {"schema": 1, "code": self.code(member.party), "codeVerifier": VERIFIER, "redirectUri": BACK}
+        path = "/api/v1/me/execution-consent"
+        return self.call("member", "PUT", path, self.issuer.mint(member.party), body)
+
+    def run_body(self, **changes: Any) -> dict[str, Any]:
+        """A Run that fits."""
+        return {
+            "schema": 1,
+            "site": SITE,
+            "allocationId": None,
+            "repository": {"url": f"{self.git.url}/{REPOSITORY}", "commit": self.commit},
+            "argv": ["sh", "-c", "echo done > out.txt"],
+            "environment": {},
+            "resources": {"cpu": 1000, "memory": 1 << 30},
+            "timeLimitSeconds": 60,
+            "outputs": ["out.txt"],
+            "deadline": format_rfc3339(utc_now() + timedelta(hours=1)),
+        } | changes
+
+    def start(self, member: Member, key: str | None = None, **changes: Any) -> tuple[int, Any]:
+        """The member asks for a Run."""
+        return self.as_member(member, "POST", "/runs", self.run_body(**changes), key)
+
+    def as_member(
+        self, member: Member, method: str, path: str = "", body: Any = None, key: str | None = None
+    ) -> tuple[int, Any]:
+        """What the member's program gets below the Project."""
+        token = self.issuer.mint(member.party)
+        whole = f"/api/v1/projects/{self.project}{path}"
+        headers = {"Idempotency-Key": key or str(uuid4())} if body is not None else {}
+        return self.call("project", method, whole, token, body, headers=headers)
+
+    def state(self, member: Member, run: str) -> tuple[str, str | None]:
+        """State and reason as the member sees them."""
+        status, body = self.as_member(member, "GET", f"/runs/{run}")
+        return (body["state"], body["reason"]) if status == 200 else ("", body.get("code"))
+
+    def call(
+        self,
+        process: str,
+        method: str,
+        path: str,
+        token: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Any]:
+        """Status and answer of one call."""
+        url = f"http://127.0.0.1:{self.ports[process]}{path}"
+        sent = {"Authorization": f"Bearer {token}", "Pharos-Schema": "1-1", **(headers or {})}
+        answer = urllib3.request(method, url, json=body, headers=sent, timeout=120, retries=False)
+        return answer.status, json.loads(answer.data or b"null")
+
+    def refs(self) -> dict[str, str]:
+        """What the Git host holds."""
+        return self.git.repositories.refs(REPOSITORY)
+
+
+@contextmanager
+def running(server: PgServer, database: str, folder: Path) -> Iterator[World]:
+    """The whole world, while the block runs."""
+    programs = Programs(server, database, folder)
+    programs.administer()
+    with ExitStack() as held:
+        beto, tell = held.enter_context(beto_at(programs))
+        issuer = held.enter_context(_issuer())
+        ensure_authority(folder, utc_now())
+        certificate, key = issue_leaf(folder, "git.test", "127.0.0.1", utc_now())
+        git = held.enter_context(serving(folder / "git", certificate, key, name="127.0.0.1"))
+        giver = held.enter_context(giving(git, CENTRALS_WORD))
+        project, _ = beto.truth.new_project(PROJECT_REF)
+        beto.truth.set_authority(project, "ready", ready_for(beto.clock))
+        world = World(programs, beto, tell, issuer, git, giver, folder, project)
+        world.commit = _first_commit(git, folder)
+        world.ports = dict(zip(PROCESSES, ports(len(PROCESSES)), strict=True))
+        world.environments = _environments(world)
+        world.grant = _grant(programs)
+        for name, words in PROCESSES.items():
+            held.enter_context(programs.serving(world.environments[name], world.ports[name], *words))
+        first = world.new_member()
+        until(lambda: world.as_member(first, "GET", "/runs")[0] == 200)
+        until(lambda: world.start(first, deadline=format_rfc3339(utc_now() - timedelta(1)))[0] == 422)
+        yield world
+
+
+def _environments(world: World) -> dict[str, Mapping[str, str]]:
+    programs, at = world.programs, world.ports
+    word = _private(world.folder / "git.word", CENTRALS_WORD)
+    common = {"PHAROS_ENVIRONMENT": "development", "PHAROS_SITES": "slurm,k8s"}
+    oidc = {"PHAROS_OIDC_ISSUER": world.issuer.url, "PHAROS_OIDC_AUDIENCE": "pharos"}
+    reader = programs.url(f"{OWNER}_reader")
+    evidence = {
+        "RESOURCE_PROVISIONING_DATABASE_URL_FILE": reader,
+        "RESOURCE_PROVISIONING_VIEWS_BROKER_URL_FILE": reader,
+    }
+    tokens = oidc | {
+        "PHAROS_EXECUTION_TOKEN_CLIENT_ID": "pharos-central",
+        "PHAROS_EXECUTION_TOKEN_CLIENT_SECRET_FILE": _private(world.folder / "client.word", SECRET),
+        "PHAROS_EXECUTION_CONSENT_KEYS_FILE": _private(
+            world.folder / "consent.key", Fernet.generate_key().decode()
+        ),
+        "PHAROS_EXECUTION_SLURM_AUDIENCES": f"{SITE}={AUDIENCE}",
+    }
+    host = {
+        "PHAROS_REPOSITORY_CREDENTIALS_URL": world.giver.url,
+        "PHAROS_REPOSITORY_CREDENTIALS_TOKEN_FILE": word,
+        "PHAROS_REPOSITORY_CA_FILE": str(world.folder / "ca.crt"),
+    }
+    execution = programs.url("pharos_execution")
+    return {
+        "worker": programs.worker(at["worker"]),
+        "intake": intake_settings(programs, at["intake"]),
+        "member": member_settings(programs, at["member"], world.issuer.url) | tokens,
+        "project": common
+        | oidc
+        | evidence
+        | {
+            "PHAROS_DATABASE_URL_FILE": programs.url("pharos_project_api"),
+            "PHAROS_PROJECT_API_LISTEN": f"127.0.0.1:{at['project']}",
+            "PHAROS_EXECUTION_SITES": SITE,
+        },
+        "site": common
+        | tokens
+        | evidence
+        | host
+        | {
+            "PHAROS_DATABASE_URL_FILE": programs.url("pharos_site_api"),
+            "PHAROS_SITE_API_LISTEN": f"127.0.0.1:{at['site']}",
+        },
+        "execution": common
+        | host
+        | {
+            "PHAROS_DATABASE_URL_FILE": execution,
+            "PHAROS_EXECUTION_BROKER_URL_FILE": execution,
+            "RESOURCE_PROVISIONING_DATABASE_URL_FILE": reader,
+            "PHAROS_EXECUTION_WORKER_LISTEN": f"127.0.0.1:{at['execution']}",
+        },
+    }
+
+
+def _grant(programs: Programs) -> str:
+    operator = {"PHAROS_DATABASE_URL_FILE": programs.url("pharos_operator"), "PHAROS_SITES": SITE}
+    words = ("grants", "issue", "--site", SITE, "--scope", "commands", "--show")
+    done = programs.run(operator, *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def _private(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
+def _first_commit(git: GitServer, folder: Path) -> str:
+    """A repository with one commit; its id."""
+    bare, work = git.repositories.create(REPOSITORY), folder / "work"
+    for words in (
+        ("init", "--quiet", "--initial-branch=main", str(work)),
+        ("-C", str(work), "commit", "--quiet", "--allow-empty", "--message", "first"),
+        ("-C", str(work), "push", "--quiet", str(bare), "main"),
+    ):
+        plain_git(folder, *words, PHAROS_GIT_WRITES="refs/heads/")
+    return plain_git(folder, "-C", str(work), "rev-parse", "HEAD")
+
+
+def plain_git(folder: Path, *words: str, **more: str) -> str:
+    """Git, apart from whatever this machine's configuration says."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        **{
+            f"GIT_{who}_{what}": "a@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
+        **more,
+    }
+    done = subprocess.run(["git", *words], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@contextmanager
+def _issuer() -> Iterator[Issuer]:
+    made = Issuer(
+        url="",
+        audience="pharos",
+        keys=[SigningKey.make("ES256"), SigningKey.make("RS256")],
+        client_secret=SECRET,
+        slurm_keys={AUDIENCE: SigningKey.make("RS256")},
+    )
+    with IssuerServer(("127.0.0.1", 0), made) as server:
+        made.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield made
+        server.shutdown()
+        thread.join(10)
