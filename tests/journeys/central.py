@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -10,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from central.dev.helpers import operator_environment
+from central.dev.steer import steer
 from tests.journeys.members import Member
 from tests.journeys.releases import ROOT
 from tests.lab.errors import LabError
-from tests.lab.host import LabHost
+from tests.lab.host import Completed, LabHost
 from tests.lab.processes import ProcessIdentity, identify, is_alive, run, wait_until
 from tests.lab.sshlogin import PEOPLE
 
@@ -34,6 +35,8 @@ class Central:
 
     host: LabHost
     state: Path
+    reported: bool = False
+    """Whose account a key goes to is what Beto and the Site's reports say (P30), not the stand-in's file."""
 
     @property
     def listen(self) -> str:
@@ -50,6 +53,7 @@ class Central:
         argv = [*_central("dev"), "--state", str(self.state), "--site-listen", self.listen]
         argv += ["--intake-listen", f"{self.host.host_side_addr}:{INTAKE_PORT}"]
         argv += ["--tls-name", TLS_NAME, "--site", SITE]
+        argv += ["--accounts", "reported" if self.reported else "file"]
         (self.state / "dev.pid").unlink(missing_ok=True)
         (self.state / "dev.json").unlink(missing_ok=True)
         # Forked away, so that it may outlive whoever started it.
@@ -93,10 +97,16 @@ class Central:
 
     def revoke(self, grant_id: str) -> None:
         """Revoke a grant: its token is refused from the next request on."""
-        settings = self.operator("dev", "env", "--state", str(self.state))
-        words = (line.removeprefix("export ").split("=", 1) for line in settings.splitlines())
-        env = {name: shlex.split(value)[0] for name, value in words}
-        run(_central("grants", "revoke", grant_id), env={**_environment(), **env})
+        self.administer("grants", "revoke", grant_id)
+
+    def administer(self, *words: str, check: bool = True) -> Completed:
+        """Type ``pharos-central WORDS…`` with the operator's settings of this stack."""
+        env = operator_environment(self.state)
+        return run(_central(*words), env={**_environment(), **env}, check=check)
+
+    def beto(self, act: str, **arguments: Any) -> dict[str, Any]:
+        """Have Beto's stand-in make something so (``tests/simulators/beto/steering.py``)."""
+        return steer(self.state, act, **arguments)
 
     def give_accounts(self, members: Sequence[dict[str, Any]]) -> None:
         """Say whose account a member's key goes to (the stand-in of P30)."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.journeys.reporting import Reporting
 from tests.journeys.road import Road, road
 from tests.lab.fixtures import lab_host, lab_tree, new_lab_host
 from tests.lab.tree import HostTree
@@ -46,3 +47,24 @@ def active(fresh: Road) -> Road:
     fresh.install(folder)
     fresh.activate(folder)
     return fresh
+
+
+@pytest.fixture(scope="session")
+def reporting(lab_tree: HostTree) -> Iterator[Reporting]:
+    """A Site with both components active, for the stories of what is reported: each has its own allocation."""
+    with road(lab_tree, ("ssh-access", "reporter"), reported=True) as walked:
+        walked.start_central()
+        release = walked.build("0.1.0")
+        walked.agree(release)
+        folder = walked.admin.receive(release.archive)
+        walked.install(folder)
+        walked.activate(folder)
+        yield Reporting(walked)
+
+
+@pytest.fixture(scope="module")
+def site(reporting: Reporting) -> Iterator[Reporting]:
+    """The same with a pass a second while the story runs; other stories have the machine to themselves."""
+    reporting.begin()
+    yield reporting
+    reporting.end()

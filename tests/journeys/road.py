@@ -56,10 +56,14 @@ class Road:
         *,
         name: str | None = None,
         components: tuple[str, ...] = (evidence.COMPONENT,),
+        reported: bool = False,
     ) -> "Road":
-        """Boot a fresh host; nothing of the product is on it. ``components``: what the site will run."""
+        """Boot a fresh host; nothing of the product is on it. ``components``: what the site will run.
+
+        ``reported``: whose account a key goes to is what the reporter says, not a stand-in (P30).
+        """
         host = LabHost.up(name, tree=tree)
-        return cls(host, Central(host, host.scratch / "central"), components)
+        return cls(host, Central(host, host.scratch / "central", reported), components)
 
     def leave(self) -> None:
         """End everything; done twice is no error."""
@@ -84,7 +88,8 @@ class Road:
 
     def agree(self, release: releases.Release) -> None:
         """What platform and site agree on before: accounts, a grant, evidence, the hand-off (I3)."""
-        self.central.give_accounts([account_of(self.host, user) for user in MEMBERS])
+        if not self.central.reported:
+            self.central.give_accounts([account_of(self.host, user) for user in MEMBERS])
         self.token = self.central.grant(self.work / "site-api-token")
         self.signer = evidence.Signer.make(self.work)
         if "reporter" in self.components:
@@ -160,9 +165,11 @@ class Road:
 
 
 @contextmanager
-def road(tree: HostTree, components: tuple[str, ...] = (evidence.COMPONENT,)) -> Iterator[Road]:
+def road(
+    tree: HostTree, components: tuple[str, ...] = (evidence.COMPONENT,), *, reported: bool = False
+) -> Iterator[Road]:
     """A road that is left whatever happens on it."""
-    walked = Road.enter(tree, components=components)
+    walked = Road.enter(tree, components=components, reported=reported)
     try:
         yield walked
     finally:
