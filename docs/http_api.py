@@ -27,6 +27,7 @@ RANGE = ("Pharos-Schema",)
 IDEMPOTENT = ("Idempotency-Key",)
 ACCESS, COMMANDS = "/v1/site/ssh-access", "/v1/site/commands"
 INTAKE, KEYS = "/resource-provisioning/{site}", "/api/v1/me/ssh-keys"
+CONSENT = "/api/v1/me/execution-consent"
 RUNS = "/api/v1/projects/{projectId}/runs"
 PAGING = ("after", "limit_commands")
 ONE = COMMANDS + "/{commandId}"
@@ -161,6 +162,33 @@ CALLS = (
         IDEMPOTENT,
         None,
         (("202", "MemberKey", "being removed"),),
+    ),
+    Call(
+        "readConsent",
+        "get",
+        CONSENT,
+        "member",
+        (),
+        None,
+        (("200", "ExecutionConsent", "what stands"),),
+    ),
+    Call(
+        "giveConsent",
+        "put",
+        CONSENT,
+        "member",
+        (),
+        "ExecutionConsentGive",
+        (("200", "ExecutionConsent", "standing"),),
+    ),
+    Call(
+        "withdrawConsent",
+        "delete",
+        CONSENT,
+        "member",
+        (),
+        None,
+        (("200", "ExecutionConsent", "ended, or none"),),
     ),
     Call(
         "projectAllocations",

@@ -149,6 +149,14 @@ HTTP: dict[str, Schema] = {
     "MemberKeyAdd": body(site=SITE, publicKey=text(), name=text(minLength=1, maxLength=64)),
     "MemberKey": KEY_BODY,
     "MemberKeys": body(keys=many(KEY_BODY)),
+    "ExecutionConsentGive": body(
+        code=text(r"[\x21-\x7e]{1,2048}"),
+        codeVerifier=text("[A-Za-z0-9._~-]{43,128}"),
+        redirectUri=text(r"https?://[\x21-\x22\x24-\x7e]{1,2000}"),
+    ),
+    "ExecutionConsent": body(
+        state=one_of("none", "standing", "ended"), consentedAt=maybe(TIME), endedAt=maybe(TIME)
+    ),
     "SiteCommands": body(
         site=SITE,
         feed=UUID,

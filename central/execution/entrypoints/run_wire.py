@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from central.execution.application.ports import RunPage
-from central.execution.domain.run import Attempt, Run, RunState, StageName, StageState, Verdict
+from central.execution.domain.run import Attempt, EndCause, Run, RunState, StageName, StageState, Verdict
 from central.kernel.site_names import SITE_NAME
 from central.kernel.times import format_rfc3339
 
@@ -166,13 +166,19 @@ def run_body(run: Run) -> RunBody:
         revision=run.revision,
         attempts=[_attempt_body(attempt) for attempt in run.attempts],
         output=OutputBody(run.output.ref, run.output.commit) if run.output else None,
-        cancelled_by=run.cancellation.actor if run.cancellation else None,
+        cancelled_by=_cancelled_by(run),
     )
 
 
 def run_list_body(project: UUID, page: RunPage, token: str | None) -> RunListBody:
     """A page of a Project's Runs."""
     return RunListBody(SCHEMA, project, [_short_body(run) for run in page.runs], token)
+
+
+def _cancelled_by(run: Run) -> UUID | None:
+    """Who asked for the end; a deadline that passed is nobody's asking."""
+    asked = run.cancellation
+    return asked.actor if asked is not None and asked.cause is EndCause.MEMBER_ASKED else None
 
 
 def _short_body(run: Run) -> ShortBody:
