@@ -44,6 +44,9 @@ class ShowAssociations:
         found = tuple(self._association(record) for record in self._records(output))
         if len({item.id for item in found}) != len(found):
             raise UnreadableOutputError("one association id stands twice")
+        # A comment can look like rows; what it cannot do is stand for a place in the tree that is taken.
+        if len({(item.account, item.user, item.partition) for item in found}) != len(found):
+            raise UnreadableOutputError("one association stands twice")
         return found
 
     def _records(self, output: str) -> list[str]:

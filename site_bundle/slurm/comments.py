@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_LINES = 200  # some 45 ms each
-MAX_COMMENT = 1024
-# Inside double quotes sacctmgr keeps every character but quotes, which it turns into backticks.
-_WRITABLE = re.compile(r"[^\x00-\x1f\x7f\"'`\u0080-\u009f\u2028\u2029]*")
+MAX_COMMENT = 1024  # bytes: some builds of sacctmgr read lines of 4096
+# Inside double quotes sacctmgr keeps every character but quotes, which it turns into backticks. U+FFFD stands
+# for bytes that are no UTF-8: written back, they would be lost (A04).
+_WRITABLE = re.compile(r"[^\x00-\x1f\x7f\"'`\u0080-\u009f\u2028\u2029\ufffd]*")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*", re.ASCII)
 
 
@@ -33,7 +34,7 @@ def is_writable(comment: Comment) -> bool:
     names = [comment.account, comment.user, *([comment.partition] if comment.partition else [])]
     return (
         all(_NAME.fullmatch(name) for name in names)
-        and len(comment.text) <= MAX_COMMENT
+        and len(comment.text.encode()) <= MAX_COMMENT
         and _WRITABLE.fullmatch(comment.text) is not None
     )
 

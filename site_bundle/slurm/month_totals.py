@@ -1,7 +1,8 @@
 """`sacct`: what each account held in one month, in resource-seconds of AllocTRES (S8; W05, W14, W40, D16).
 
 A month is half-open and UTC: of a job only the seconds inside are counted, so two months never share one.
-Rows stream through; one line that cannot be read makes the total unreadable, for a sum without it is wrong.
+Rows stream through. A line that is none makes every total unreadable; a run that cannot be read makes its
+account's so, for a sum without it is wrong, and no other's (A21, A27).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from site_bundle.slurm.errors import UnreadableOutputError
 from site_bundle.slurm.tres import parse_tres
 
 MAX_KEYS = 50_000
-Totals = dict[str, dict[str, int]]
-"""Resource-seconds by account and TRES name (`mem` in byte-seconds)."""
+Totals = dict[str, dict[str, int] | None]
+"""Resource-seconds by account and TRES name (`mem` in byte-seconds); None for an unreadable account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class ShowMonth:
 
     def total(self, lines: Iterable[str]) -> Totals:
         """The sums over `lines`. A run that is not over lasts to the window's end (A18); one that never began
-        held nothing (A17). UnreadableOutputError.
+        held nothing (A17); one that ended before it began is unreadable (A21). UnreadableOutputError.
         """
         low, high = int(self.begin.timestamp()), int(self.end.timestamp())
         totals: Totals = {}
@@ -61,6 +62,8 @@ class ShowMonth:
                     seconds[key] = held
                     if len(seconds) > MAX_KEYS:
                         _fold(seconds, totals)
+            elif end < begin < high:
+                totals[key.partition("|")[0]] = None
         _fold(seconds, totals)
         return totals
 
@@ -76,7 +79,14 @@ def _fold(seconds: dict[str, int], totals: Totals) -> None:
         if not bar or "|" in tres:
             raise UnreadableOutputError("a row that is not account, TRES, start and end")
         kept = totals.setdefault(account, {})
-        for name, count in parse_tres(tres).items():
+        if kept is None:
+            continue
+        try:
+            counts = parse_tres(tres)
+        except UnreadableOutputError:
+            totals[account] = None
+            continue
+        for name, count in counts.items():
             kept[name] = kept.get(name, 0) + count * held
     seconds.clear()
 

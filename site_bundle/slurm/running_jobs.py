@@ -24,10 +24,10 @@ class RunningJob:
 
 @dataclass(frozen=True, slots=True)
 class ShowRunningJobs:
-    """Every job that holds resources."""
+    """Every job of this host's own cluster that holds resources; a federation shows others' too (W36)."""
 
     def argv(self) -> list[str]:
-        flags = ["--noheader", "--all", "--array", "--noconvert"]
+        flags = ["--local", "--noheader", "--all", "--array", "--noconvert"]
         return ["squeue", *flags, f"--states={_STATES}", f"--Format={_FORMAT}"]
 
     def parse(self, output: str) -> tuple[RunningJob, ...]:

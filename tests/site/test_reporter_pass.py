@@ -99,6 +99,19 @@ def test_s8_other_words_in_a_comment_stay(scene: Scene) -> None:
     )
 
 
+@pytest.mark.parametrize("comment", ["line one\nicarus|line two", "caf\ufffd, bytes of another charset"])
+def test_a02_a04_comment_that_could_not_be_kept_is_not_touched(scene: Scene, comment: str) -> None:
+    """The member waits, and is named; everybody else goes on."""
+    number = scene.associations["alice"]
+    scene.cluster.change(number, comment=comment)
+    observed, _ = scene.once()
+    assert [(item.act.association.user, item.result) for item in observed.differences] == [
+        ("bob", "applied"), ("alice", "unwritable"),
+    ]  # fmt: skip
+    assert scene.states() == {"alice": ("incomplete", 1), "bob": ("ready", 1)}
+    assert scene.cluster.comment(number) == comment
+
+
 def test_a29_w17_slurmdbd_down_sends_nothing(scene: Scene) -> None:
     scene.once()
     arrived = len(scene.platform.arrived)
@@ -162,6 +175,31 @@ def test_b06_lost_read_access_is_not_absence(scene: Scene) -> None:
     scene.slapd.start()
     observed, _ = scene.once()
     assert observed.failed["directory"].code in {"directory_unreadable", "directory_base_missing"}
+    assert scene.accounts() == before
+
+
+def test_b06_readable_base_with_nobody_below_it_is_not_absence(scene: Scene) -> None:
+    scene.once()
+    before = scene.accounts()
+    scene.slapd.stop()
+    scene.slapd.set_access(
+        "to attrs=userPassword by anonymous auth by * none",
+        'to dn.children="ou=people,ou=pharos,dc=icarus,dc=example" by * none',
+        "to * by * read",
+    )
+    scene.slapd.start()
+    observed, _ = scene.once()
+    assert not observed.failed and {fault.code for fault in observed.decision.faults} == {"directory_empty"}
+    assert scene.accounts() == before
+
+
+def test_b03_e23_entry_in_another_spelling_is_not_absence(scene: Scene) -> None:
+    scene.once()
+    before = scene.accounts()
+    scene.slapd.delete_person("bob")
+    scene.slapd.add_person("BOB", 5000002)
+    observed, _ = scene.once()
+    assert {fault.code for fault in observed.decision.faults} == {"entry_ambiguous"}
     assert scene.accounts() == before
 
 

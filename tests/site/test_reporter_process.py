@@ -86,7 +86,7 @@ def check(scene: Scene, name: str) -> tuple[str, str | None]:
     return found["status"], found["code"]
 
 
-def test_f9_s8_stop_ends_a_hanging_command(scene: Scene) -> None:
+def test_firecrest_f09_s8_stop_ends_a_hanging_command(scene: Scene) -> None:
     scene.cluster.set(faults={"sacctmgr": {"hang": 600}})
     scene.start()
     scene.wait_until(scene.cluster.calls, "a command")

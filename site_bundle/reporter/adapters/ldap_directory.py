@@ -9,7 +9,7 @@ from site_bundle.directory.connection import LdapConnection
 from site_bundle.directory.entries import RawEntry
 from site_bundle.directory.errors import DirectoryUnavailableError
 from site_bundle.reporter.domain.policy import Range
-from site_bundle.reporter.domain.sources import Directory, Person
+from site_bundle.reporter.domain.sources import Directory, Person, fold
 
 PAGE = 500
 
@@ -46,7 +46,8 @@ class LdapDirectory:
                 group_ids.add(number)
                 members.update(entry.texts("memberUid"))
         shown = {name: tuple(found) for name, found in people.items()}
-        return Directory(shown, frozenset(members), frozenset(group_ids))
+        folded = frozenset(fold(name) for name in people if name != fold(name))
+        return Directory(shown, frozenset(members), frozenset(group_ids), folded)
 
     def _all(self, base: str, kind: str, attributes: tuple[str, ...]) -> Iterator[RawEntry]:
         """Every entry of the class `kind`. None is believed only while the base itself can be read (B06)."""

@@ -52,10 +52,13 @@ class SlurmCluster:
     def apply(self, acts: Sequence[Apply]) -> None:
         self._client.write(ModifyComments(self._cluster, [_comment(act) for act in acts]))
 
-    def node_seconds(self, month: Month) -> dict[str, int]:
+    def node_seconds(self, month: Month) -> dict[str, int | None]:
         """The port `Accounting`."""
         totals = self._client.month(ShowMonth(self._cluster, month.begin, month.end))
-        return {account.lower(): held.get(tres.NODE, 0) for account, held in totals.items()}
+        return {
+            account.lower(): None if held is None else held.get(tres.NODE, 0)
+            for account, held in totals.items()
+        }
 
     def writable(self, act: Apply) -> bool:
         return is_writable(_comment(act))
@@ -67,7 +70,9 @@ def _comment(act: Apply) -> Comment:
 
 
 def _accounts(rows: Iterable[NativeAssociation]) -> dict[str, SlurmAccount]:
-    """Accounts by lower-case name. Limits stand in the account's own row alone (W09, W29)."""
+    """Accounts by lower-case name (W28). Limits stand in the account's own row alone (W09, W29); an account
+    that shows users and no row of its own is there, and neither its parent nor its limits are known (X1).
+    """
     own: dict[str, NativeAssociation] = {}
     users: dict[str, list[Association]] = {}
     for row in rows:
@@ -76,8 +81,9 @@ def _accounts(rows: Iterable[NativeAssociation]) -> dict[str, SlurmAccount]:
             users.setdefault(name, []).append(Association(row.id, row.user, row.partition, row.comment))
         else:
             own[name] = row
-    return {
-        name: SlurmAccount(row.account, row.parent.lower(), _limits(row.grp_tres), tuple(users.get(name, ())))
+    hidden = {name: SlurmAccount(name, "", None, tuple(users[name])) for name in users.keys() - own.keys()}
+    return hidden | {
+        name: SlurmAccount(name, row.parent.lower(), _limits(row.grp_tres), tuple(users.get(name, ())))
         for name, row in own.items()
     }
 

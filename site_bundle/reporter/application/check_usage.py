@@ -11,9 +11,9 @@ from site_bundle.reporter.domain.usage import Compared, Month, compare, month_of
 
 
 class Accounting(Protocol):
-    """Node-seconds of a month, by lower-case account. SiteError."""
+    """Node-seconds of a month, by lower-case account; None where they cannot be known. SiteError."""
 
-    def node_seconds(self, month: Month) -> dict[str, int]: ...
+    def node_seconds(self, month: Month) -> dict[str, int | None]: ...
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class CheckUsage:
 
     accounting: Accounting
     _month: Month | None = None
-    _before: dict[str, int] = field(default_factory=dict)
+    _before: dict[str, int | None] = field(default_factory=dict)
 
     def run(self, rows: tuple[Row, ...], *, now: datetime) -> Compared:
         """`rows` were read a pass ago at most, so Waldur has told them before the totals are taken."""

@@ -162,9 +162,9 @@ def _principal(associations: Iterable[Association]) -> dict[str, Association]:
 def _proof(directory: Directory, name: str, policy: Policy) -> Proof | None:
     """What the directory proves of `name`; None: proven absent. UnreadableSetError."""
     found = directory.people.get(name, ())
-    if not found:
+    if not found and name not in directory.folded:
         return None
-    if len(found) > 1:
+    if len(found) != 1 or name in directory.folded:
         raise UnreadableSetError("entry_ambiguous")
     person = found[0]
     if person.entry_uuid is None or person.uid_number is None or person.gid_number is None:

@@ -160,6 +160,9 @@ def _accounts(
     """The complete set, or why there is none and whether that heals by itself."""
     if sources.directory is None:
         return None, "directory_unavailable", False
+    if not sources.directory.people and sources.applied:
+        # Nobody at all, where somebody was proven before: hidden, until the contrary is seen (B06).
+        return None, "directory_empty", False
     if row.project_id not in sources.projects:
         return None, "members_unavailable", False
     project = sources.projects[row.project_id]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from unicodedata import normalize
 from uuid import UUID
 
 from site_bundle.reporter.domain.amounts import Amounts
@@ -95,11 +96,21 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """People by each of their names, group members by name, GIDs of groups in the range."""
+    """People by each of their names, group members by name, GIDs of groups in the range. `folded`: names that
+    stand there in another spelling, which a directory takes for the same (B03, E23).
+    """
 
     people: Mapping[str, tuple[Person, ...]]
     memberships: frozenset[str]
     group_ids: frozenset[int]
+    folded: frozenset[str] = frozenset()
+
+
+def fold(name: str) -> str:
+    """As caseIgnoreMatch prepares a `uid` for comparison: case, width and composition of its letters and the
+    blanks around it make no difference (RFC 4518).
+    """
+    return normalize("NFKC", name).casefold().strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,8 +42,12 @@ def month_of(instant: datetime) -> Month:
     return Month(begin, end)
 
 
-def compare(rows: tuple[Row, ...], held: Mapping[str, int], before: Mapping[str, int]) -> Compared:
-    """`held` and `before`: node-seconds by account, now and at the check before in the same month."""
+def compare(
+    rows: tuple[Row, ...], held: Mapping[str, int | None], before: Mapping[str, int | None]
+) -> Compared:
+    """`held` and `before`: node-seconds by account, now and at the check before in the same month. An account
+    whose seconds are not known is not compared.
+    """
     above: list[UUID] = []
     behind: list[UUID] = []
     number = 0
@@ -51,10 +55,13 @@ def compare(rows: tuple[Row, ...], held: Mapping[str, int], before: Mapping[str,
         told = node_seconds(row.used_node_hours)
         if row.account is None or told is None:
             continue
+        now, then = held.get(row.account, 0), before.get(row.account, 0)
+        if now is None:
+            continue
         number += 1
-        if told > held.get(row.account, 0) + TOLERANCE_SECONDS:
+        if told > now + TOLERANCE_SECONDS:
             above.append(row.resource_id)
-        elif told < before.get(row.account, 0) - TOLERANCE_SECONDS:
+        elif then is not None and told < then - TOLERANCE_SECONDS:
             behind.append(row.resource_id)
     return Compared(number, tuple(above), tuple(behind))
 

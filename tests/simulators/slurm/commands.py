@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FLAGS = ["--noheader", "--parsable2"]
 ASSOCIATIONS = "format=Cluster,Account,User,Partition,ParentName,GrpTRES,Comment,ID"
-SQUEUE = ["--noheader", "--all", "--array", "--noconvert", "--states=RUNNING,SUSPENDED,CONFIGURING"]
+SQUEUE = ["--local", "--noheader", "--all", "--array", "--noconvert", "--states=RUNNING,SUSPENDED,CONFIGURING"]
 MODIFY = re.compile(
     r'modify user where name=(\S+) account=(\S+) cluster=(\S+) partition=(\S*) set comment="([^"]*)"'
 )
@@ -53,7 +53,7 @@ def answer(world: dict, name: str, words: list[str]) -> int:  # type: ignore[typ
     shown = {
         ("sacctmgr", *FLAGS, "show", "association", f"cluster={cluster}", ASSOCIATIONS): associations,
         ("sacctmgr", *FLAGS, "show", "tres", "format=Type,Name"): lambda w: w["tres"],
-        ("scontrol", "--all", "--oneliner", "show", "node"): nodes,
+        ("scontrol", "--local", "--all", "--oneliner", "show", "node"): nodes,
         ("squeue", *SQUEUE, "--Format=JobID:|,Account:|,tres-alloc:"): jobs,
     }.get((name, *words))
     if shown is not None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from site_bundle.reporter.domain.marker import Identity, read_marker, with_marker
-from site_bundle.reporter.domain.sources import Directory, Project, Retained
+from site_bundle.reporter.domain.sources import Directory, Project, Retained, fold
 from tests.unit.site_bundle.reporter.scenes import (
     ALICE,
     BOB,
@@ -131,11 +131,42 @@ def test_a48_association_missing_is_incomplete() -> None:
 
 def test_x1_account_proven_absent_in_slurm_is_an_empty_set() -> None:
     """Complete and empty, and nothing is applied: not the same as unreadable."""
-    decision = decided(slurm=slurm(), directory=people(alice=None, bob=None))
+    decision = decided(slurm=slurm(), directory=people(alice=None, bob=None, carol=(person(),)))
     assert states(decision) == {} and decision.resources[0].applied == {}
 
 
-def test_w2_slurm_and_directory_names_meet_in_lower_case() -> None:
+def test_b06_nobody_at_all_is_no_evidence_where_somebody_was_proven() -> None:
+    """A base that can be read while what is below it is hidden: result 0, entries 0."""
+    nobody = people(alice=None, bob=None)
+    decision = decided(directory=nobody)
+    assert not decision.sets and faults(decision) == ["directory_empty"] and len(decision.resources) == 1
+    first = decided(directory=nobody, applied={})
+    assert states(first) == {} and not first.faults, "a Site that never had an account has none"
+
+
+@pytest.mark.parametrize("spelled", ["Alice", "ALICE", "ａlice", " alice"])
+@pytest.mark.parametrize("beside", [None, (person(),)])
+def test_b03_e23_name_in_another_spelling_is_neither_there_nor_absent(spelled: str, beside: Any) -> None:
+    """A directory takes both for one name; what the host takes them for is its own rule."""
+    seen = replace(people(alice=beside, **{spelled: (person("bob"),)}), folded=frozenset({fold(spelled)}))
+    decision = decided(directory=seen)
+    assert not decision.sets and faults(decision) == ["entry_ambiguous"]
+
+
+@pytest.mark.parametrize("listed", ["anna.mar", "anna"])
+def test_a47_names_are_compared_whole(listed: str) -> None:
+    """A member is never found by a part of the name, in Slurm or in the directory."""
+    anna = replace(member("alice", ALICE), username="anna.maria.example")
+    decision = decided(
+        projects={REF: Project(PROJECT, (anna,))},
+        directory=people(**{listed: (person(),)}),
+        slurm=slurm(account(joined(listed, 41, ALICE))),
+    )
+    assert "anna.maria.example" not in states(decision)
+    assert notes(decision)["anna.maria.example"] == "entry_absent"
+
+
+def test_w02_slurm_and_directory_names_meet_in_lower_case() -> None:
     decision = decided(slurm=slurm(account(joined("Alice", 41, ALICE), BOTH[1])))
     assert states(decision)["alice"] == ("ready", 1)
 

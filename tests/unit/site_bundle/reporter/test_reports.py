@@ -116,10 +116,10 @@ def test_s8_halves_have_ids_of_their_own_and_the_same_time() -> None:
 
 class Accounting:
     def __init__(self) -> None:
-        self.held = {"proj_a": 0}
+        self.held: dict[str, int | None] = {"proj_a": 0}
         self.months: list[Month] = []
 
-    def node_seconds(self, month: Month) -> dict[str, int]:
+    def node_seconds(self, month: Month) -> dict[str, int | None]:
         self.months.append(month)
         return dict(self.held)
 

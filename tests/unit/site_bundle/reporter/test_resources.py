@@ -7,11 +7,12 @@ from uuid import UUID
 
 import pytest
 
-from site_bundle.reporter.adapters.slurm_cluster import canonical
+from site_bundle.reporter.adapters.slurm_cluster import _accounts, canonical
 from site_bundle.reporter.domain.amounts import checked_capacity, node_capacity
 from site_bundle.reporter.domain.decide import ResourceReport
 from site_bundle.reporter.domain.sources import Listing, Row, RowState
 from site_bundle.reporter.domain.usage import compare, node_seconds
+from site_bundle.slurm.associations import ShowAssociations
 from site_bundle.slurm.errors import UnreadableOutputError
 from site_bundle.slurm.tres import parse_tres
 from tests.unit.site_bundle.reporter.scenes import (
@@ -38,7 +39,7 @@ def test_s8_nodes_alone() -> None:
     assert found.used is None, "nothing is limited, so nothing is counted"
 
 
-def test_w9_s8_limits_of_the_account_and_of_those_above_lower_it() -> None:
+def test_w09_s8_limits_of_the_account_and_of_those_above_lower_it() -> None:
     tree = slurm(
         account(name="group", cpu=8000),
         account(parent="group", memory=8 * GIB),
@@ -91,6 +92,29 @@ def test_w36_a07_account_outside_the_parent_is_not_spoken_of() -> None:
     assert faults(decision) == ["account_outside_parent"]
 
 
+TREE = "icarus|root||||||1\nicarus|{0}|||root|||2\nicarus|{1}|||{0}|cpu=8||3\nicarus|{1}|alice||||x|4\n"
+
+
+@pytest.mark.parametrize("names", [("pharos", "proj_a"), ("Pharos", "Proj_A")])
+def test_w02_w28_accounts_and_parents_are_found_in_any_case(names: tuple[str, str]) -> None:
+    tree = _accounts(ShowAssociations("icarus").parse(TREE.format(*names)))
+    decision = decided(slurm=replace(slurm(), accounts=tree))
+    assert decision.resources[0].applied == CAPACITY | {"cpu": 8000} and not decision.faults
+
+
+def test_x1_account_that_hides_its_own_row_is_not_absent() -> None:
+    """Its users are shown: neither its limits nor where it stands are known."""
+    rows = TREE.format("pharos", "proj_a").replace("icarus|proj_a|||pharos|cpu=8||3\n", "")
+    tree = _accounts(ShowAssociations("icarus").parse(rows))
+    decision = decided(slurm=replace(slurm(), accounts=tree))
+    assert decision.resources[0].applied is None and not decision.sets
+    assert faults(decision) == ["account_outside_parent"]
+
+
+def test_w37_a22_billing_and_unknown_tres_are_no_components() -> None:
+    assert canonical(parse_tres("billing=72,cpu=1,fs/disk=5,gres/gpumem=80G,energy=101.63K")) == {"cpu": 1000}
+
+
 def test_a07_two_rows_of_one_account_never_merge() -> None:
     other = replace(ROW, resource_id=UUID(int=7))
     decision = decided(listing=Listing((ROW, other)))
@@ -119,7 +143,7 @@ def test_p2_p4_state_and_pause_are_the_providers(
     assert (found.configured, found.applied, len(decision.sets)) == (configured, applied, sets)
 
 
-def test_x1_sources_of_accounts_do_not_stop_resources() -> None:
+def test_w46_x1_sources_of_accounts_do_not_stop_resources() -> None:
     assert faults(decided(directory=None)) == ["directory_unavailable"]
     assert faults(decided(projects={})) == ["members_unavailable"]
     decision = decided(projects={REF: None})
@@ -189,13 +213,23 @@ def test_d12_d13_capacity_is_whole_numbers(value: object) -> None:
         ("NaN", 90000, 90000, "uncompared"),
     ],
 )
-def test_w4_w39_s8_months_are_compared_in_hundredths(told: str, held: int, before: int, verdict: str) -> None:
+def test_w04_w39_s8_months_are_compared_in_hundredths(
+    told: str, held: int, before: int, verdict: str
+) -> None:
     row = replace(ROW, used_node_hours=told)
     found = compare((row,), {"proj_a": held}, {"proj_a": before})
     words = {
         (1, 0, 0): "agrees", (1, 1, 0): "above", (1, 0, 1): "behind", (0, 0, 0): "uncompared",
     }  # fmt: skip
     assert words[found.number, len(found.above), len(found.behind)] == verdict
+
+
+def test_a21_a27_seconds_that_are_not_known_are_not_compared() -> None:
+    row = replace(ROW, used_node_hours="1.0")
+    found = compare((row,), {"proj_a": None}, {"proj_a": 0})
+    assert (found.number, found.above, found.behind) == (0, (), ())
+    found = compare((row,), {"proj_a": 3600}, {"proj_a": None})
+    assert (found.number, found.above, found.behind) == (1, (), ())
 
 
 def test_w10_w11_hours_are_decimal() -> None:

@@ -1,4 +1,6 @@
-"""The client over commands that misbehave; it alone runs processes (A04, A16, A29, A36, F9, F10, W17)."""
+"""The client over commands that misbehave; it alone runs processes (A04, A06, A16, A29, A36, W17; FirecREST's
+F08–F10).
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,24 @@ def test_a29_recorded_outage_of_the_controller(tmp_path: Path) -> None:
         client(tmp_path).read(ShowRunningJobs())
 
 
-def test_x1_exit_0_after_half_an_answer_is_unreadable(tmp_path: Path) -> None:
-    command(tmp_path, "sacctmgr", "printf 'icarus|proj_a|bob'")
+@pytest.mark.parametrize("answer", ["icarus|proj_a|bob", "icarus|proj_a|bob||||x|1"])
+def test_x1_a06_exit_0_after_half_an_answer_is_unreadable(tmp_path: Path, answer: str) -> None:
+    """Also where what is left reads as a row: of association 12 the 1 is left."""
+    command(tmp_path, "sacctmgr", f"printf 'icarus|proj_a|||pharos|||9\\n{answer}'")
     with pytest.raises(SlurmUnavailableError) as caught:
         client(tmp_path).read(SHOW)
     assert caught.value.code == "slurm_output_unreadable"
 
 
-def test_a04_a16_f8_environment_is_the_clients_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a50_accounting_that_is_off_is_unavailable(tmp_path: Path) -> None:
+    command(tmp_path, "sacctmgr", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
+    with pytest.raises(SlurmUnavailableError, match="accounting storage is disabled"):
+        client(tmp_path).read(SHOW)
+
+
+def test_a04_a16_a41_w07_firecrest_f08_environment_is_the_clients_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
     monkeypatch.setenv("SLURM_TIME_FORMAT", "relative")
     monkeypatch.setenv("PHAROS_INTAKE_KEY", "secret")
@@ -75,7 +87,7 @@ def test_a04_a16_f8_environment_is_the_clients_own(tmp_path: Path, monkeypatch: 
     assert not {"LANG", "PHAROS_INTAKE_KEY"} & seen.keys()
 
 
-def test_f9_timeout_ends_the_whole_process_group(tmp_path: Path) -> None:
+def test_firecrest_f09_timeout_ends_the_whole_process_group(tmp_path: Path) -> None:
     command(tmp_path, "sacctmgr", f"/bin/sleep 600 & echo $! > {tmp_path}/child; wait")
     with pytest.raises(SlurmUnavailableError) as caught:
         client(tmp_path, command_seconds=0.5).read(SHOW)
@@ -129,6 +141,8 @@ def test_a36_a48_one_process_writes_many_and_goes_on(tmp_path: Path) -> None:
         (Comment("proj_a", "alice", "", "it's"), False),
         (Comment("proj_a", "alice", "", "two\nlines"), False),
         (Comment("proj_a", "alice", "", "x" * 2000), False),
+        (Comment("proj_a", "alice", "", "\U0001f600" * 257), False),
+        (Comment("proj_a", "alice", "", "caf\ufffd pharos:1:x:1"), False),
         (Comment("proj_a", "al ice", "", ""), False),
         (Comment("proj_a", "", "", ""), False),
         (Comment("proj_a", "alice account=other", "", ""), False),
@@ -136,7 +150,9 @@ def test_a36_a48_one_process_writes_many_and_goes_on(tmp_path: Path) -> None:
     ],
 )
 def test_s8_only_what_is_stored_as_it_stands_is_written(comment: Comment, writable: bool) -> None:
-    """sacctmgr turns quotes into backticks, and a line end would begin another command."""
+    """sacctmgr turns quotes into backticks, a line end would begin another command, and bytes that were no
+    UTF-8 would be lost (A04).
+    """
     assert is_writable(comment) is writable
     if not writable:
         with pytest.raises(ValueError, match="cannot be written"):

@@ -1,4 +1,4 @@
-"""Totals of a month: half-open, UTC, of AllocTRES (S8; W01, W05, W14, W40, A10, A17, A18, D16)."""
+"""Totals of a month: half-open, UTC, of AllocTRES (S8; W01, W05, W14, W40, A10, A17, A18, A21, A27, D16)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from site_bundle.reporter.domain.usage import month_of
 from site_bundle.slurm import month_totals
 from site_bundle.slurm.errors import UnreadableOutputError
-from site_bundle.slurm.month_totals import ShowMonth
+from site_bundle.slurm.month_totals import ShowMonth, Totals
 from tests.unit.site_bundle.slurm.recordings import recorded
 
 BEGIN = datetime(2026, 10, 1, tzinfo=UTC)
@@ -19,12 +19,14 @@ LOW, HIGH = int(BEGIN.timestamp()), int(END.timestamp())
 DAY = 86400
 
 
-def total(*lines: str) -> dict[str, dict[str, int]]:
+def total(*lines: str) -> Totals:
     return OCTOBER.total(lines)
 
 
 def nodes(*lines: str) -> int:
-    return total(*lines).get("acct", {}).get("node", 0)
+    held = total(*lines).get("acct", {})
+    assert held is not None
+    return held.get("node", 0)
 
 
 def test_s8_totals_of_the_lab() -> None:
@@ -36,17 +38,17 @@ def test_s8_totals_of_the_lab() -> None:
     assert found["proj_a"] == {
         "cpu": 200, "gres/gpu:gh200": 100, "gres/gpu": 100, "mem": (500 << 20) * 100, "node": 100,
     }  # fmt: skip
-    assert found["proj_b"]["node"] == 1 + 100 + 100
+    assert found["proj_b"] is not None and found["proj_b"]["node"] == 1 + 100 + 100
 
 
-def test_w1_d16_long_and_short_runs_are_exact() -> None:
+def test_w01_d16_long_and_short_runs_are_exact() -> None:
     window = ShowMonth("icarus", datetime(2026, 1, 1, tzinfo=UTC), END)
     begin = int(window.begin.timestamp())
-    assert window.total([f"acct|node=1|{begin}|{begin + 45 * DAY}"])["acct"]["node"] == 64_800 * 60
+    assert window.total([f"acct|node=1|{begin}|{begin + 45 * DAY}"]) == {"acct": {"node": 64_800 * 60}}
     assert nodes(f"acct|node=2|{LOW}|{LOW + 1200}") == 2400
 
 
-def test_w5_allocated_not_requested() -> None:
+def test_w05_w22_allocated_not_requested() -> None:
     found = total(f"acct|cpu=144,node=2,mem=1M|{LOW}|{LOW + 3600}")
     assert found["acct"] == {"cpu": 144 * 3600, "node": 7200, "mem": (1 << 20) * 3600}
 
@@ -79,7 +81,6 @@ def test_a10_each_run_of_a_requeued_job_once() -> None:
     [
         f"acct|{LOW}|{LOW + 9}",
         "acct|node=1|x|2",
-        f"acct|node=|{LOW}|{LOW + 9}",
         f"a|b|c|{LOW}|{LOW + 9}",
         "sacct",
     ],
@@ -89,12 +90,31 @@ def test_x1_one_unreadable_row_makes_the_total_unreadable(line: str) -> None:
         total(f"acct|node=1|{LOW}|{LOW + 9}", line)
 
 
+GOOD = f"acct|node=1|{LOW}|{LOW + 9}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"bad|node=|{LOW}|{LOW + 9}",
+        f"bad|node=1,mem=16?|{LOW}|{LOW + 9}",
+        f"bad|node=1,mem=16+|{LOW}|{LOW + 9}",
+        f"bad|node=1|{LOW + 16}|{LOW}",
+    ],
+)
+def test_a06_a21_a27_a_run_that_cannot_be_read_is_its_accounts_alone(line: str) -> None:
+    """Also when the account's other runs can be read: a sum without one is wrong."""
+    sound = f"bad|node=1|{LOW}|{LOW + 9}"
+    for lines in ((line, sound, GOOD), (GOOD, sound, line)):
+        assert total(*lines) == {"acct": {"node": 9}, "bad": None}
+
+
 def test_s10_keys_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(month_totals, "MAX_KEYS", 3)
     assert nodes(*(f"acct|node=1,cpu={number}|{LOW}|{LOW + 10}" for number in range(20))) == 200
 
 
-def test_w7_f8_window_is_written_in_utc() -> None:
+def test_w07_firecrest_f08_window_is_written_in_utc() -> None:
     argv = OCTOBER.argv()
     assert "--starttime=2026-10-01T00:00:00" in argv and "--endtime=2026-11-01T00:00:00" in argv
     month = month_of(datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -32,16 +33,16 @@ def test_s8_associations_of_the_lab() -> None:
     assert found[15].partition == "compute" and found[15].comment == ""
 
 
-def test_w27_line_end_in_a_comment_is_one_record() -> None:
+def test_a02_w27_line_end_in_a_comment_is_one_record() -> None:
     """The second line even begins as a record does."""
     assert associations()[13].comment == "line one\nicarus|line two"
 
 
-def test_a04_f10_bytes_that_are_no_utf8_are_replaced() -> None:
+def test_a04_firecrest_f10_bytes_that_are_no_utf8_are_replaced() -> None:
     assert associations()[14].comment.startswith("café ")
 
 
-def test_w9_w29_limits_and_parent_stand_in_the_accounts_own_row() -> None:
+def test_w09_w29_limits_and_parent_stand_in_the_accounts_own_row() -> None:
     found = associations()
     assert (found[9].user, found[9].parent, found[9].grp_tres) == (
         "", "pharos", "cpu=8,gres/gpu:gh200=1,mem=1G",
@@ -58,6 +59,8 @@ def test_w9_w29_limits_and_parent_stand_in_the_accounts_own_row() -> None:
         ("column_missing", "icarus|proj_a|bob|||x|12\n"),
         ("cut_in_the_middle", f"{BOB}\nicarus|proj_a|ali"),
         ("id_twice", f"{BOB}\n{BOB}\n"),
+        ("w27_place_twice", f"{BOB}\nicarus|proj_a|bob||||pharos:1:x:1|13\n"),
+        ("w27_account_twice", "icarus|proj_a|||pharos|||9\nicarus|proj_a|||root|cpu=1||10\n"),
         ("header", "Cluster|Account|User|Partition|ParentName|GrpTRES|Comment|ID\n"),
         ("id_no_number", "icarus|proj_a|bob||||x|twelve\n"),
         ("text", "sacctmgr: error: something\n"),
@@ -80,7 +83,26 @@ def test_s8_nodes_of_the_lab() -> None:
     ]
 
 
-@pytest.mark.parametrize("output", ["", "\n", "No nodes in the system\n", "NodeName=cn01 State=IDLE\n"])
+CN01 = "NodeName=cn01 Arch=x86_64 State=IDLE CfgTRES=cpu=16,mem=16000M AllocTRES="
+
+
+def test_a02_line_ends_in_a_nodes_comment_are_no_records() -> None:
+    """scontrol folds those of a reason, and prints those of Comment= and Extra= as they are (24.11.5)."""
+    noted = f"{CN01} Comment=two\n lines CfgTRES=cpu=99\n\n Extra=x\ny\n"
+    other = CN01.replace("cn01", "cn02")
+    nodes = ShowNodes().parse(f"{noted}{other}\n")
+    assert [(node.name, node.cfg_tres) for node in nodes] == [
+        ("cn01", "cpu=16,mem=16000M"), ("cn02", "cpu=16,mem=16000M"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "", "\n", "No nodes in the system\n", "NodeName=cn01 State=IDLE\n", f"odd\n{CN01}\n",
+        f"{CN01}\n{CN01} Comment=a\n", f"{CN01} Comment=a\nNodeName=cn01 Arch=x CfgTRES=cpu=99\n",
+    ],
+)  # fmt: skip
 def test_x1_a50_no_node_is_unreadable(output: str) -> None:
     with pytest.raises(UnreadableOutputError):
         ShowNodes().parse(output)
@@ -99,15 +121,42 @@ def test_a08_running_jobs_of_the_lab() -> None:
     [
         "22|p1\n",
         "22|p1|\n",
+        "22|p1|RUNNING|cpu=2,mem=512M,node=\n",
+        "22_[3-10%2]|p1|cpu=1\n",
         "22+0|p1|cpu=1\n",
         "22|proj_4+|cpu=1\n",
         "x|p1|cpu=1\n",
         "22|p1|cpu=1\n22|p1|cpu=1\n",
     ],
 )
-def test_a09_a24_a47_broken_job_lists(output: str) -> None:
+def test_a06_a08_a09_a24_a47_broken_job_lists(output: str) -> None:
     with pytest.raises(UnreadableOutputError):
         ShowRunningJobs().parse(output)
+
+
+def test_a06_a24_w36_widths_and_the_cluster_are_asked_for() -> None:
+    """A colon without a number is the full width; without one squeue cuts at 20 characters. A federation's
+    other jobs have ids of their own, or the same.
+    """
+    argv = ShowRunningJobs().argv()
+    fields = argv[-1].removeprefix("--Format=").split(",")
+    assert fields == ["JobID:|", "Account:|", "tres-alloc:"] and "--local" in argv and "--array" in argv
+    assert "--local" in ShowNodes().argv() and "cluster=icarus" in SHOW.argv()
+
+
+def test_a43_no_read_asks_for_a_job_owners_name() -> None:
+    """A running job whose owner is gone from the directory is a row like any other."""
+    assert not {"user", "uid"} & {
+        word.lower() for word in re.split(r"[^A-Za-z]", " ".join(ShowRunningJobs().argv()))
+    }
+    (job,) = ShowRunningJobs().parse("4125|proj_a|cpu=1,node=1\n")
+    assert (job.id, job.account) == (4125, "proj_a")
+
+
+@pytest.mark.parametrize("name", ["anna.mar", "anna.maria.example"])
+def test_a47_long_names_are_whole(name: str) -> None:
+    (found,) = SHOW.parse(f"icarus|proj_a|{name}|||||12\n")
+    assert found.user == name
 
 
 def test_w37_known_tres_of_the_lab() -> None:
@@ -142,12 +191,15 @@ def test_i7_rights_of_the_coordinator() -> None:
         ("mem=16000M", {"mem": 16777216000}),
         ("mem=1536M", {"mem": 1610612736}),
         ("mem=8000", {"mem": 8388608000}),
+        ("mem=4096", {"mem": 4 << 30}),
+        ("mem=4G", {"mem": 4 << 30}),
+        ("mem=1E", {"mem": 1 << 60}),
         ("mem=0,cpu=0", {"mem": 0, "cpu": 0}),
         ("mem=3K", {"mem": 3072}),
         ("billing=1.50K,energy=x,fs/disk=?,gres/gpumem=80G,cpu=1", {"cpu": 1}),
     ],
 )
-def test_a22_w14_d06_tres_are_exact(text: str, counts: dict[str, int]) -> None:
+def test_a22_a26_w14_d03_d04_d06_tres_are_exact(text: str, counts: dict[str, int]) -> None:
     assert parse_tres(text) == counts
 
 
@@ -155,10 +207,11 @@ def test_a22_w14_d06_tres_are_exact(text: str, counts: dict[str, int]) -> None:
     "text",
     [
         "cpu=2,mem=512M,node=", "cpu", "cpu=", "cpu=1,cpu=1", "cpu=1.5", "cpu=-1", "cpu=1K", "mem=15.62G",
-        "mem=16?", "mem=1Z", "mem=4Gc", "gres/gpu:gh200=", "gres/gpu=1_0", "cpu=１", "=1", ",", "cpu=1,",
+        "mem=16?", "mem=1Z", "mem=1000m", "mem=1288490188800m", "mem=1e3", "mem=1Ei", "mem=1Gn", "cpu=4+",
+        "mem=4Gc", "gres/gpu:gh200=", "gres/gpu=1_0", "cpu=１", "=1", ",", "cpu=1,",
     ],
 )  # fmt: skip
-def test_a24_a27_x3_what_is_not_exact_is_unreadable(text: str) -> None:
+def test_a06_a24_a27_a28_d01_d03_x3_what_is_not_exact_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableOutputError):
         parse_tres(text)
 
