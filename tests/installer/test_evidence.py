@@ -32,6 +32,7 @@ def test_row_41_i12_other_evidence_is_refused_and_the_reason_told(
     rig: Rig, change: dict[str, str], told: str
 ) -> None:
     release = rig.release("0.1.0")
+    rig.paths.at(f"/evidence/{CONTRACT}.yaml").unlink()
     rig.evidence(CONTRACT, **change)
     result = rig.activate(release)
     assert result.code == 3 and f"evidence [{CONTRACT}]" in result.stderr and told in result.stderr
