@@ -112,6 +112,16 @@ def test_a02_a04_comment_that_could_not_be_kept_is_not_touched(scene: Scene, com
     assert scene.cluster.comment(number) == comment
 
 
+def test_a48_what_sacctmgr_did_is_read_back(scene: Scene) -> None:
+    """Exit status and words are no evidence; the other line of the same command is."""
+    scene.cluster.set(refuses=[scene.associations["alice"]])
+    observed, _ = scene.once()
+    assert {item.act.association.user: item.result for item in observed.differences} == {
+        "alice": "unwritten", "bob": "applied",
+    }  # fmt: skip
+    assert scene.states() == {"alice": ("incomplete", 1), "bob": ("ready", 1)}
+
+
 def test_a29_w17_slurmdbd_down_sends_nothing(scene: Scene) -> None:
     scene.once()
     arrived = len(scene.platform.arrived)

@@ -115,6 +115,11 @@ def test_s8_two_entries_of_one_name_make_the_set_unreadable() -> None:
     assert not decision.sets and faults(decision) == ["entry_ambiguous"]
 
 
+def test_p23_two_members_of_one_entry_make_the_set_unreadable() -> None:
+    decision = decided(directory=people(bob=(person(),)), slurm=slurm(account()))
+    assert not decision.sets and faults(decision) == ["incarnation_twice"]
+
+
 def test_x1_entry_proven_absent_is_no_account() -> None:
     decision = decided(directory=people(alice=None))
     assert states(decision) == {"bob": ("ready", 1)} and notes(decision) == {"alice": "entry_absent"}
