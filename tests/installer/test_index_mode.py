@@ -1,4 +1,4 @@
-"""Dependency mode index: one approved HTTPS index, complete hashes, nobody else asked (I4, I5, B8, B10)."""
+"""Dependency mode index: one approved HTTPS index, complete hashes, nobody else asked (I4, I5, B08, B10)."""
 
 import os
 import subprocess
@@ -157,7 +157,7 @@ def test_row18_an_authority_that_others_can_change_is_refused(
 
 
 @pytest.mark.slow
-def test_B8_an_incomplete_set_is_refused_here_too(workshop: Workshop, tmp_path: Path) -> None:
+def test_b08_an_incomplete_set_is_refused_here_too(workshop: Workshop, tmp_path: Path) -> None:
     needy = wheel("dependency", "2.0", requires=("absent>=1",))
     with released(workshop, needy) as made, serve(tmp_path, made.missing) as served:
         assert refused(made, tmp_path / "opt", served).code == "environment_incomplete"
