@@ -40,6 +40,18 @@ def explain_allocation(allocation_id: UUID, as_json: bool) -> None:
         click.echo(render(explanation(settings_of("operator"), allocation_id), as_json=as_json))
 
 
+@explain.command("run")
+@click.argument("run_id", type=click.UUID)
+@_JSON
+def explain_run(run_id: UUID, as_json: bool) -> None:
+    """Explain a Run: wish, account, allocation, consent, maintenance, stages, output, cleanup."""
+    with told():
+        from central.processes.explain_execution import explain_run as explanation
+        from central.processes.links import render
+
+        click.echo(render(explanation(settings_of("operator"), run_id), as_json=as_json))
+
+
 @explain.command("account")
 @click.argument("member", metavar="PARTY-OR-USERNAME")
 @click.option("--site", required=True, help="The Site's environment name, such as slurm.")

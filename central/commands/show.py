@@ -1,4 +1,4 @@
-"""`pharos-central show`: allocations, accounts and members as central knows them (O1).
+"""`pharos-central show`: allocations, accounts, members and Runs as central knows them (O1).
 
 Nothing that fits: exit code 0, and "none" on standard error. What cannot be known: 4. Unknown Project: 3.
 """
@@ -67,6 +67,19 @@ def show_members(site: str, project: UUID, as_json: bool) -> None:
         _print("members", rows, _member, as_json=as_json)
 
 
+@show.command("runs")
+@_SITE
+@_PROJECT
+@click.option("--live", is_flag=True, help="Only those that have not ended.")
+@_JSON
+def show_runs(site: str | None, project: UUID | None, live: bool, as_json: bool) -> None:
+    """List Runs, newest first, at most 1,000."""
+    with told():
+        from central.processes.explain_execution import show_runs as found
+
+        _print("runs", found(settings_of("operator"), site, project, live=live), _run, as_json=as_json)
+
+
 def _print(
     what: str, rows: Sequence[Mapping[str, Any]], line: Callable[[Mapping[str, Any]], str], *, as_json: bool
 ) -> None:
@@ -93,6 +106,12 @@ def _account(row: Mapping[str, Any]) -> str:
     number = row["uidNumber"] if row["uidNumber"] is not None else "-"
     where = f"{row['site']:<12} {row['allocationId']}"
     return f"{where}  {row['name']:<16} {number:<8} {row['state']:<10} g{row['generation']}  {_age(row)}"
+
+
+def _run(row: Mapping[str, Any]) -> str:
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    where = f"{row['runId']}  {row['site']:<12} {row['projectId']}"
+    return f"{where}  {row['state']}{reason}  {row['ageSeconds']} s"
 
 
 def _member(row: Mapping[str, Any]) -> str:

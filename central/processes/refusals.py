@@ -27,6 +27,10 @@ class QueueUnknown(Exception):
     """The broker has no such queue; the message is its name."""
 
 
+class RunUnknown(Exception):
+    """There is no Run of this id; the message is the id."""
+
+
 class StartRefused(Exception):
     """What the settings ask for must not run; the message says what to change."""
 
@@ -41,6 +45,7 @@ OperatorRefused: Final = (
     MemberUnknown,
     ProjectUnknown,
     QueueUnknown,
+    RunUnknown,
     StartRefused,
     CorruptState,
     EmbeddedPostgresFailed,
@@ -69,6 +74,10 @@ def refusal_of(error: Exception) -> tuple[str, str]:
         QueueUnknown: (
             "queue_unknown",
             f"the broker has no queue {error}; `pharos-central broker queues` shows those that are",
+        ),
+        RunUnknown: (
+            "run_unknown",
+            f"there is no Run {error}; `pharos-central show runs` shows those that are",
         ),
         KeyUnknown: ("key_unknown", "there is no key of this id"),
         MigrationRefused: ("schema_refused", str(error)),

@@ -1,4 +1,4 @@
-"""One world a module."""
+"""One world for all tests of this folder that need it."""
 
 import secrets
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from tests.postgres.execution.site import ScriptedSite
 from tests.postgres.execution.world import World, running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def world(pg_server: PgServer, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Processes and stand-ins over a database of this module alone."""
+    """Processes and stand-ins over a database of this run alone."""
     name = f"t_{secrets.token_hex(6)}"
     pg_server.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     folder: Path = tmp_path_factory.mktemp("execution")

@@ -1,6 +1,6 @@
 """Everything a Run meets: central's processes, Beto, the issuer, a Git host; and a scripted Site.
 
-One world a module, for it takes seconds to begin; each test has a member of its own.
+One world for all, for it takes seconds to begin; each test has a member of its own.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class World:
     commit: str = ""
     grant: str = ""
     paused: bool = False
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    started_again: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def told(self, *changes: Any) -> None:
         """Beto's changes, with its authority over what the Project is then."""
@@ -193,6 +193,12 @@ class World:
         answer = urllib3.request(method, url, json=body, headers=sent, timeout=120, retries=False)
         return answer.status, json.loads(answer.data or b"null")
 
+    def retained(self) -> tuple[int, list[str]]:
+        """Whose accounts the Site is told to keep for accepted work (P28)."""
+        path = f"/resource-provisioning/{SITE}/retained-accounts"
+        status, body = self.call("intake", "GET", path, KEY)
+        return status, [each["username"] for each in body.get("accounts", [])]
+
     def refs(self) -> dict[str, str]:
         """What the Git host holds."""
         return self.git.repositories.refs(REPOSITORY)
@@ -218,11 +224,27 @@ def running(server: PgServer, database: str, folder: Path) -> Iterator[World]:
         world.environments = _environments(world)
         world.grant = _grant(programs)
         for name, words in PROCESSES.items():
-            held.enter_context(programs.serving(world.environments[name], world.ports[name], *words))
+            held.enter_context(_serving(world, name, words))
         first = world.new_member()
         until(lambda: world.as_member(first, "GET", "/runs")[0] == 200)
         until(lambda: world.start(first, deadline=format_rfc3339(utc_now() - timedelta(1)))[0] == 422)
         yield world
+
+
+@contextmanager
+def _serving(world: World, name: str, words: tuple[str, ...]) -> Iterator[None]:
+    """A process of central. One that a test killed and started again is ended here in its place."""
+    first = world.programs.serving(world.environments[name], world.ports[name], *words)
+    first.__enter__()
+    try:
+        yield
+    finally:
+        again = world.started_again.get(name)
+        if again is None:
+            first.__exit__(None, None, None)
+        else:
+            again.terminate()
+            assert again.wait(60) == 0, name
 
 
 def _environments(world: World) -> dict[str, Mapping[str, str]]:
@@ -249,9 +271,10 @@ def _environments(world: World) -> dict[str, Mapping[str, str]]:
         "PHAROS_REPOSITORY_CA_FILE": str(world.folder / "ca.crt"),
     }
     execution = programs.url("pharos_execution")
+    owners = {"PHAROS_ACCEPTED_WORK_OWNERS": "execution"}
     return {
-        "worker": programs.worker(at["worker"]),
-        "intake": intake_settings(programs, at["intake"]),
+        "worker": programs.worker(at["worker"]) | owners,
+        "intake": intake_settings(programs, at["intake"]) | owners,
         "member": member_settings(programs, at["member"], world.issuer.url) | tokens,
         "project": common
         | oidc
