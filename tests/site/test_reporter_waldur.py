@@ -56,7 +56,7 @@ def test_x1_s8_reader_concludes(case: Case, readable: Readable) -> None:
     case.judge(readable, read(readable))
 
 
-def test_w2_p34_rows_as_they_are(readable: Readable) -> None:
+def test_w02_p34_rows_as_they_are(readable: Readable) -> None:
     """Every state is read, the account in Slurm's lower case."""
     readable.waldur.back()
     first = next(iter(readable.resources()))

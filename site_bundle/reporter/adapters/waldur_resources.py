@@ -4,11 +4,13 @@
    else it begins again, for rows move between pages (design: no snapshot).
 2. A row that breaks its form, or says something this release does not know, is unreadable alone.
 3. A token that lost its role is shown an empty list: the offering itself must be visible too (X1).
-4. UUIDs are compared as UUIDs: Waldur writes them without dashes.
+4. UUIDs are compared as UUIDs: Waldur writes them without dashes; dashes and case make no difference, and any
+   other form is none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -41,6 +43,10 @@ WALDUR = Peer(
     },
 )
 USAGE_COMPONENT = "node"
+_UUID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+# One word of printable ASCII: another spelling of an account is another account, or none, and is never
+# looked for in Slurm (E21, E23).
+_ACCOUNT = re.compile(r"[!-{}~]{1,128}")
 _FIELDS = ("uuid", "state", "backend_id", "paused", "project_uuid", "offering_uuid", "current_usages")
 
 
@@ -129,7 +135,7 @@ class WaldurResources:
         if not all(isinstance(row, dict) and isinstance(row.get("uuid"), str) for row in rows):
             # Which one it is cannot be said, so nothing can be said of any.
             raise malformed_answer("a row without its uuid", "Waldur's own answer")
-        return rows if len(rows) == count == len({row["uuid"] for row in rows}) else None
+        return rows if len(rows) == count == len({_same(row["uuid"]) for row in rows}) else None
 
     def _page(self, page: int, *, rows: int) -> tuple[int, list[Any]]:
         asked = [
@@ -167,19 +173,31 @@ class WaldurResources:
         return Listing(tuple(rows), tuple(unreadable))
 
     def _row(self, body: RowBody) -> Row:
-        if UUID(body.offering_uuid) != self._offering_id:
+        if _uuid(body.offering_uuid) != self._offering_id:
             raise ValueError("a row of another offering")
         account = body.backend_id.lower()  # as Slurm stores it (W02)
-        if account and (len(account) > 128 or not account.isprintable() or "|" in account):
+        if account and not _ACCOUNT.fullmatch(account):
             raise ValueError("a backend id that is no account")
         return Row(
-            resource_id=UUID(body.uuid),
-            project_id=UUID(body.project_uuid),
+            resource_id=_uuid(body.uuid),
+            project_id=_uuid(body.project_uuid),
             account=account or None,
             state=RowState(body.state.lower()),
             paused=body.paused,
             used_node_hours=_used(body.current_usages),
         )
+
+
+def _uuid(text: str) -> UUID:
+    """ValueError for what Python's UUID takes besides: braces, URNs, other scripts' digits (D13, E23)."""
+    if not _UUID.fullmatch(text):
+        raise ValueError("a UUID is wanted")
+    return UUID(text)
+
+
+def _same(text: str) -> str:
+    """One key for all spellings of a UUID."""
+    return text.replace("-", "").lower()
 
 
 def _count(headers: Mapping[str, str]) -> int:

@@ -24,7 +24,9 @@ MAX_MEMBERS = 10_000
 
 Count = Annotated[int, Between(0, 2**63 - 1)]
 Positive = Annotated[int, Between(1, 2**63 - 1)]
-Username = Annotated[str, Length(1, 128)]
+Username = Annotated[
+    str, Length(1, 255)
+]  # as long as Beto's; whether it can be a login name is decided later
 Code = Annotated[str, Matching(r"[a-z][a-z0-9_]{0,63}")]
 AmountsBody = dict[str, Count]
 

@@ -86,7 +86,7 @@ def _error(error: SiteError) -> dict[str, str]:
 
 
 def once_lines(document: dict[str, Any]) -> list[str]:
-    """The document for people."""
+    """The document for people. Names are others' text: no sign of theirs steers a terminal (C18)."""
     lines = [f"observed at {document['observedAt']}, mode {document['mode']}"]
     lines += [f"  unavailable: {name} ({code})" for name, code in document["unavailable"].items()]
     for item in document["allocations"]:
@@ -116,7 +116,7 @@ def once_lines(document: dict[str, Any]) -> list[str]:
         f"  {error['code']}: {error['found']}; remedy: {error['remedy']}"
         for error in [*sent["refused"], *([sent["error"]] if sent["error"] else [])]
     ]
-    return lines
+    return ["".join(letter if letter.isprintable() else "?" for letter in line) for line in lines]
 
 
 def _amounts(amounts: dict[str, int] | None) -> str:
