@@ -1,4 +1,4 @@
-"""The simple bind over loopback: who it is, what a refused bind says, passwords read anew (I8, B09, X5)."""
+"""The simple bind over loopback: who it is, what a refused bind says, passwords read anew (I8, B07, X5)."""
 
 from __future__ import annotations
 

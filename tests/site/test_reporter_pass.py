@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.site.reporter import BIND_DN, CAPACITY, Scene
+from tests.site.slapd import PEOPLE
 
 pytestmark = pytest.mark.slapd
 
@@ -173,6 +174,29 @@ def test_b07_directory_down_keeps_every_account(scene: Scene) -> None:
     assert scene.accounts() == before
 
 
+def test_b09_referral_among_the_people_makes_no_account_report(scene: Scene) -> None:
+    scene.once()
+    before = scene.accounts()
+    with scene.slapd.administrator() as admin:
+        admin.add(
+            f"ou=elsewhere,{PEOPLE}",
+            ["referral", "extensibleObject"],
+            {"ou": "elsewhere", "ref": "ldap://other.example/dc=x"},
+            controls=[("2.16.840.1.113730.3.4.2", True, None)],
+        )
+    observed, _ = scene.once()
+    assert observed.failed["directory"].code == "directory_referral"
+    assert not observed.decision.sets and scene.accounts() == before
+
+
+def test_b11_b12_restarted_directory_is_bound_and_read_anew(scene: Scene) -> None:
+    for _ in range(2):
+        observed, _ = scene.once()
+        assert not observed.failed and scene.states() == {"alice": ("ready", 1), "bob": ("ready", 1)}
+        with scene.slapd.away():
+            pass
+
+
 def test_b06_lost_read_access_is_not_absence(scene: Scene) -> None:
     scene.once()
     before = scene.accounts()
@@ -188,13 +212,14 @@ def test_b06_lost_read_access_is_not_absence(scene: Scene) -> None:
     assert scene.accounts() == before
 
 
-def test_b06_readable_base_with_nobody_below_it_is_not_absence(scene: Scene) -> None:
+@pytest.mark.parametrize("base", ["people", "groups"])
+def test_b06_readable_base_with_nobody_below_it_is_not_absence(scene: Scene, base: str) -> None:
     scene.once()
     before = scene.accounts()
     scene.slapd.stop()
     scene.slapd.set_access(
         "to attrs=userPassword by anonymous auth by * none",
-        'to dn.children="ou=people,ou=pharos,dc=icarus,dc=example" by * none',
+        f'to dn.children="ou={base},ou=pharos,dc=icarus,dc=example" by * none',
         "to * by * read",
     )
     scene.slapd.start()

@@ -16,6 +16,8 @@ from flask import Flask
 
 from central.projects.application import list_members
 from central.projects.domain.ids import ProjectId
+from site_bundle.kernel.strict_json import decode_object
+from site_bundle.reporter.adapters.wire import MembersBody
 from tests.contract.goldens import Refused, Valid, load
 from tests.postgres.projects.conftest import View
 from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, SLURM, TURNS, Sites, ask, told
@@ -70,6 +72,19 @@ def test_s8_the_golden_answers_byte_for_byte(member: View, app: Flask) -> None:
     known_as(member, case.body["members"][1], "u2")
     member.clock.now = member.clock.now.replace(hour=10, minute=0, second=30, microsecond=0)
     assert ask(app, PATH).data == case.canonical
+
+
+def test_e23_e26_any_name_once_in_the_order_the_site_checks(member: View, app: Flask) -> None:
+    """By code points, whatever the database sorts by; no name of Beto's is too long or too odd to read."""
+    truth = member.beto.truth
+    names = ["B", "a", "ä", "_x", "zoe\u0308", "zoë", "\u202ea", "ａ", "x" * 255, "\U0001f600", "a "]
+    for name in names:
+        party, change = truth.new_party(site="slurm", username=name)
+        told(member, change, truth.add_member(PROJECT, party))
+    told(member, truth.set_authority(PROJECT, "ready", ready_for(member.clock), management=3))
+    raw = ask(app, PATH).data
+    found = decode_object(raw, MembersBody, max_bytes=1 << 20).project()
+    assert [one.username for one in found.members] == sorted([*names, "u1"])
 
 
 @pytest.mark.parametrize("case", load("site-members-request").valid, ids=lambda case: str(case.name))

@@ -165,6 +165,22 @@ def test_lenient_times_e09_e11_e12_f12(reporter: Reporter, time: str) -> None:
     assert (answer.status_code, answer.get_json()["code"]) == (400, "time_invalid")
 
 
+@pytest.mark.parametrize("accounts", ["absent", None, {}, "[]", [None], [{}], 0])
+def test_e24_absent_null_object_and_empty_are_not_one(reporter: Reporter, accounts: Any) -> None:
+    """Only an empty list is a complete set without accounts; everything else changes nothing."""
+    assert reporter.told(at(1), account()) == "recorded"
+    body: dict[str, Any] = {"schema": 1, "reportId": str(uuid4()), "observedAt": at(2)}
+    body |= {"allocationId": str(reporter.allocation)}
+    body |= {} if accounts == "absent" else {"accounts": accounts}
+    client = reporter.agent.app.test_client()
+    path, headers = "/resource-provisioning/slurm/accounts", reporter.agent.headers()
+    answer = client.post(path, data=canonical(body), headers=headers)
+    assert (answer.status_code, answer.get_json()["code"]) == (400, "body_invalid")
+    assert reporter.present() == [("uuid-1/42", 1, "r")]
+    assert reporter.told(at(3)) == "recorded"
+    assert reporter.present() == [("uuid-1/42", 1, "a")]
+
+
 def test_p21_anothers_allocation_is_unknown(reporter: Reporter) -> None:
     other = Agent(reporter.agent.app, "k8s", "kubernetes-intake-key-of-32-chars")
     assert Reporter(other, reporter.allocation, reporter.url).told(at(1)) == "allocation_unknown"
