@@ -28,7 +28,7 @@ demo-down: setup ## end the demo and remove every trace of it
 test: setup lab-reclaim check test-fast test-postgres test-site test-lab ## every test, as CI runs them
 
 test-fast: setup ## units, contracts, architecture, installer: no server, no lab, about two minutes on two idle cores
-	$(PY) -m pytest -q -m "not lab and not postgres and not slapd and not slow" tests/unit tests/contract tests/architecture tests/installer $(ARGS)
+	$(PY) -m pytest -q -n 2 -m "not lab and not postgres and not slapd and not slow" tests/unit tests/contract tests/architecture tests/installer $(ARGS)
 
 test-postgres: setup ## the same tests on the distribution's PostgreSQL and on 18
 	PHAROS_TEST_PG_BIN=$(PG_DISTRIBUTION) $(PY) -m pytest -q $(WORKERS) tests/postgres $(ARGS)
