@@ -9,10 +9,11 @@ import base64
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ from central.dev.certificates import ensure_authority, issue_leaf
 from central.kernel.times import format_rfc3339, utc_now
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.waiting import until
-from tests.postgres.processes.rig import OWNER, Programs, beto_at, ports
+from tests.postgres.processes.rig import COMMAND, OWNER, Programs, beto_at, get, ports
 from tests.postgres.processes.world import KEY, intake_settings, member_settings
 from tests.postgres.provisioning.conftest import PROJECT_REF, report_body, resource
 from tests.simulators.beto.beto import Beto, ready_for
@@ -83,7 +84,7 @@ class World:
     commit: str = ""
     grant: str = ""
     paused: bool = False
-    started_again: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def told(self, *changes: Any) -> None:
         """Beto's changes, with its authority over what the Project is then."""
@@ -199,6 +200,35 @@ class World:
         status, body = self.call("intake", "GET", path, KEY)
         return status, [each["username"] for each in body.get("accounts", [])]
 
+    def begin(self, name: str) -> None:
+        """Starts a process; returns once it answers."""
+        kept = {word: os.environ[word] for word in ("PATH", "HOME", "PYTHONPATH") if word in os.environ}
+        with self.log(name).open("ab") as sink:
+            process = subprocess.Popen(
+                [*COMMAND, *PROCESSES[name]],
+                env=kept | dict(self.environments[name]),
+                stderr=sink,
+                start_new_session=True,
+            )
+        self.running[name] = process
+        until(lambda: self._ready(name, process))
+
+    def kill(self, name: str) -> None:
+        """Ends a process and its workers without a word."""
+        process = self.running[name]
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(60)
+
+    def log(self, name: str) -> Path:
+        """What a process said."""
+        return self.folder / f"{name}.log"
+
+    def _ready(self, name: str, process: subprocess.Popen[bytes]) -> bool:
+        assert process.poll() is None, self.log(name).read_text()
+        with suppress(OSError):
+            return get(self.ports[name], "/readyz")[0] == 200
+        return False
+
     def refs(self) -> dict[str, str]:
         """What the Git host holds."""
         return self.git.repositories.refs(REPOSITORY)
@@ -223,8 +253,8 @@ def running(server: PgServer, database: str, folder: Path) -> Iterator[World]:
         world.ports = dict(zip(PROCESSES, ports(len(PROCESSES)), strict=True))
         world.environments = _environments(world)
         world.grant = _grant(programs)
-        for name, words in PROCESSES.items():
-            held.enter_context(_serving(world, name, words))
+        for name in PROCESSES:
+            held.enter_context(_serving(world, name))
         first = world.new_member()
         until(lambda: world.as_member(first, "GET", "/runs")[0] == 200)
         until(lambda: world.start(first, deadline=format_rfc3339(utc_now() - timedelta(1)))[0] == 422)
@@ -232,19 +262,15 @@ def running(server: PgServer, database: str, folder: Path) -> Iterator[World]:
 
 
 @contextmanager
-def _serving(world: World, name: str, words: tuple[str, ...]) -> Iterator[None]:
-    """A process of central. One that a test killed and started again is ended here in its place."""
-    first = world.programs.serving(world.environments[name], world.ports[name], *words)
-    first.__enter__()
+def _serving(world: World, name: str) -> Iterator[None]:
+    """A process of central, whatever else is killed and started in its place; it ends well."""
+    world.begin(name)
     try:
         yield
     finally:
-        again = world.started_again.get(name)
-        if again is None:
-            first.__exit__(None, None, None)
-        else:
-            again.terminate()
-            assert again.wait(60) == 0, name
+        ended = world.running.pop(name)
+        ended.terminate()
+        assert ended.wait(60) == 0, world.log(name).read_text()
 
 
 def _environments(world: World) -> dict[str, Mapping[str, str]]:
