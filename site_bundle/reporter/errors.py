@@ -9,7 +9,7 @@ from site_bundle.kernel.errors import codes_of
 ALLOCATION_CODES = {
     "account_outside_parent": "Slurm shows the allocation's account, but not below slurm.parent_account",
     "account_shared": "two resources that are not terminated name one Slurm account",
-    "directory_empty": "the directory shows nobody at all, where somebody was proven before: it is hidden",
+    "directory_empty": "the directory shows nobody or no group, where both were proven before: hidden",
     "entry_ambiguous": "several entries of the directory answer to one username, in whatever case",
     "entry_unreadable": "an entry does not show entryUUID, uidNumber and gidNumber, each once",
     "incarnation_twice": "two members are one entry of the directory",

@@ -81,6 +81,29 @@ def test_s8_sources_come_and_go(scene: Scene) -> None:
     assert scene.stop() == 0
 
 
+def test_b06_a_hidden_directory_is_told_by_status_and_doctor(scene: Scene) -> None:
+    """A search that succeeds and shows no group is no healthy directory."""
+    scene.start()
+    scene.wait_until(lambda: scene.status().get("state") == "ready", "ready")
+    scene.wait_until(lambda: scene.status()["accounts"].get("ready") == 2, "ready accounts")
+    scene.slapd.stop()
+    scene.slapd.set_access(
+        "to attrs=userPassword by anonymous auth by * none",
+        'to dn.children="ou=groups,ou=pharos,dc=icarus,dc=example" by * none',
+        "to * by * read",
+    )
+    scene.slapd.start()
+    scene.wait_until(lambda: check(scene, "directory") == ("fail", "directory_empty"), "directory failing")
+    assert scene.status()["state"] == "degraded"
+    (asked,) = [
+        item
+        for item in json.loads(scene.ask("doctor", "--json").stdout)["checks"]
+        if item["id"] == "directory"
+    ]
+    assert asked["status"] == "warn" and " 0 groups" in asked["found"]
+    assert scene.stop() == 0
+
+
 def check(scene: Scene, name: str) -> tuple[str, str | None]:
     found = scene.status()["checks"].get(name, {"status": "", "code": None})
     return found["status"], found["code"]

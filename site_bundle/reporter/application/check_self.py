@@ -9,6 +9,7 @@ from site_bundle.kernel.errors import SiteError
 from site_bundle.kernel.health import Check, Status
 from site_bundle.reporter.application.ports import Cluster, People, Platform
 from site_bundle.reporter.domain.amounts import Amounts, node_capacity
+from site_bundle.reporter.domain.decide import EMPTY
 from site_bundle.reporter.domain.policy import Policy
 from site_bundle.reporter.domain.sources import Slurm
 
@@ -35,7 +36,7 @@ class CheckSelf:
             self.process(),
             self._try("waldur", lambda: f"{self.offering()} resources of the offering"),
             self._try("intake", self._intake),
-            self._try("directory", self._directory),
+            self._directory(),
             *self._slurm(),
             self._rights(),
         )
@@ -49,9 +50,22 @@ class CheckSelf:
                 raise
             return "it answers; no retained list stands yet, so every account is kept"
 
-    def _directory(self) -> str:
-        found = self.people.read()
-        return f"{len(found.people)} people, {len(found.group_ids)} groups in the range"
+    def _directory(self) -> Check:
+        try:
+            found = self.people.read()
+        except SiteError as error:
+            return Check.of_error("directory", error)
+        shown = f"{len(found.people)} people, {len(found.group_ids)} groups in the range"
+        if found.people and found.group_ids:
+            return Check("directory", Status.PASS, shown)
+        return Check(
+            "directory",
+            Status.WARN,
+            shown,
+            "somebody and a group, unless there has never been a member: a rule can hide what is there",
+            "compare slapd's access rules with the proposed policy",
+            EMPTY,
+        )
 
     def _slurm(self) -> Made:
         try:

@@ -16,6 +16,8 @@ from site_bundle.reporter.domain.amounts import Amounts, counted, lowered, node_
 from site_bundle.reporter.domain.policy import Policy
 from site_bundle.reporter.domain.sources import Row, RowState, Slurm, SlurmAccount, Sources
 
+EMPTY = "directory_empty"
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceReport:
@@ -160,9 +162,9 @@ def _accounts(
     """The complete set, or why there is none and whether that heals by itself."""
     if sources.directory is None:
         return None, "directory_unavailable", False
-    if not sources.directory.people and sources.applied:
-        # Nobody at all, where somebody was proven before: hidden, until the contrary is seen (B06).
-        return None, "directory_empty", False
+    if sources.applied and not (sources.directory.people and sources.directory.group_ids):
+        # Nobody at all, or no group, where both were proven before: hidden, until the contrary is seen (B06).
+        return None, EMPTY, False
     if row.project_id not in sources.projects:
         return None, "members_unavailable", False
     project = sources.projects[row.project_id]

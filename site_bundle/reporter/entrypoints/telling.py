@@ -15,6 +15,7 @@ from site_bundle.kernel.voice import StatusSink, Voice
 from site_bundle.reporter.application.observe_site import Observed
 from site_bundle.reporter.application.ports import Outbox
 from site_bundle.reporter.application.send_reports import Sent
+from site_bundle.reporter.domain.decide import EMPTY
 from site_bundle.reporter.domain.usage import Compared
 from site_bundle.reporter.entrypoints.status_document import (
     Telemetry,
@@ -34,6 +35,14 @@ _BAD_OUTCOMES = {
     "refused",
     "instance_differs",
 }
+_HIDDEN = Check(
+    DIRECTORY,
+    Status.FAIL,
+    "nobody, or no group, is shown where accounts were proven before",
+    "read access, so that no account can be told from a hidden one",
+    "compare slapd's access rules with the proposed policy",
+    EMPTY,
+)
 
 
 def needed_checks() -> tuple[str, ...]:
@@ -83,6 +92,8 @@ class Telling(Voice):
         self.passed(WALDUR, "every page read")
         self.passed(SLURM, "associations, nodes and jobs read")
         self._source(DIRECTORY, observed.failed, "people and groups read")
+        if any(fault.code == EMPTY for fault in observed.decision.faults):
+            self.show(_HIDDEN)
         self._source(MEMBERS, observed.failed, "a list for each Project")
         self._source(RETAINED, observed.failed, "read", Status.WARN)
         self.show(_allocations(observed))
@@ -152,7 +163,7 @@ def _allocations(observed: Observed) -> Check:
     found = [
         fault
         for fault in observed.decision.faults
-        if fault.code not in {"directory_unavailable", "members_unavailable"}
+        if fault.code not in {"directory_unavailable", "members_unavailable", EMPTY}
     ]
     if not found:
         return Check(ALLOCATIONS, Status.PASS, "each one decided")
