@@ -60,9 +60,14 @@ def lowered(capacity: Amounts, chain: Iterable[Amounts]) -> Amounts:
 
 
 def counted(declared: Amounts, limits: Amounts, jobs: Iterable[Amounts]) -> Amounts | None:
-    """What running jobs hold of the components that `limits` count; None where none is counted."""
+    """What running jobs hold of the components that `limits` count; None where none is counted. ValueError
+    beyond what an amount can be (D09).
+    """
     names = [name for name in declared if limit_of(limits, name) is not None]
     if not names:
         return None
     held = list(jobs)
-    return {name: sum(job.get(name, 0) for job in held) for name in names}
+    found = {name: sum(job.get(name, 0) for job in held) for name in names}
+    if any(amount > MAX_AMOUNT for amount in found.values()):
+        raise ValueError("an amount beyond 2^63-1")
+    return found

@@ -132,7 +132,11 @@ class _Limits:
         held = [job for job in jobs if job is not None]
         if len(held) != len(jobs):
             return applied, None, "usage_unreadable"
-        return applied, counted(self.capacity, account.limits, held), ""
+        try:
+            used = counted(self.capacity, account.limits, held)
+        except ValueError:
+            return applied, None, "usage_unreadable"
+        return applied, used, ""
 
 
 def _resource(

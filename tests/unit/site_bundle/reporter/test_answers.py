@@ -1,4 +1,4 @@
-"""Answers of Waldur and of central in forms nobody should send (X1, D10, D13, E21, E23, E25; FirecREST: F16)."""
+"""Answers of Waldur and of central in forms nobody sends (X1, D10, D13, E21, E23, E25; FirecREST: F16)."""
 
 from __future__ import annotations
 

@@ -102,6 +102,21 @@ def test_w02_w28_accounts_and_parents_are_found_in_any_case(names: tuple[str, st
     assert decision.resources[0].applied == CAPACITY | {"cpu": 8000} and not decision.faults
 
 
+def test_w09_limits_of_a_users_row_are_not_the_accounts() -> None:
+    rows = TREE.format("pharos", "proj_a").replace("|cpu=8|", "||").replace("alice||||x", "alice|||cpu=5|x")
+    assert "alice|||cpu=5|" in rows
+    decision = decided(slurm=replace(slurm(), accounts=_accounts(ShowAssociations("icarus").parse(rows))))
+    assert decision.resources[0].applied == CAPACITY and decision.resources[0].used is None
+
+
+def test_d09_use_beyond_bigint_is_not_known() -> None:
+    """Each job can be told, their sum cannot: central would refuse the whole report."""
+    most = {"memory": 2**63 - 1}
+    decision = decided(slurm=slurm(account(memory=GIB), jobs={"proj_a": (most, {"memory": 1})}))
+    assert decision.resources[0].used is None and faults(decision) == ["usage_unreadable"]
+    assert report(slurm=slurm(account(memory=GIB), jobs={"proj_a": (most,)})).used == most
+
+
 def test_x1_account_that_hides_its_own_row_is_not_absent() -> None:
     """Its users are shown: neither its limits nor where it stands are known."""
     rows = TREE.format("pharos", "proj_a").replace("icarus|proj_a|||pharos|cpu=8||3\n", "")

@@ -52,6 +52,17 @@ def test_a29_recorded_outage_of_the_controller(tmp_path: Path) -> None:
         client(tmp_path).read(ShowRunningJobs())
 
 
+@pytest.mark.parametrize("language", ["C", "POSIX", "en_US.ISO-8859-1", None])
+def test_a04_bytes_that_are_no_utf8_hide_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str | None
+) -> None:
+    monkeypatch.setenv("LANG", language) if language else monkeypatch.delenv("LANG", raising=False)
+    rows = r"icarus|proj_a|||pharos|||9\nicarus|proj_a|alice||||caf\351|12\nicarus|proj_a|bob||||ok|13\n"
+    command(tmp_path, "sacctmgr", f"printf '{rows}'")
+    found = client(tmp_path).read(SHOW)
+    assert [(item.user, item.comment) for item in found] == [("", ""), ("alice", "caf\ufffd"), ("bob", "ok")]
+
+
 @pytest.mark.parametrize("answer", ["icarus|proj_a|bob", "icarus|proj_a|bob||||x|1"])
 def test_x1_a06_exit_0_after_half_an_answer_is_unreadable(tmp_path: Path, answer: str) -> None:
     """Also where what is left reads as a row: of association 12 the 1 is left."""

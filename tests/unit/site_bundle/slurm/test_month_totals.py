@@ -72,6 +72,15 @@ def test_a17_a18_never_begun_and_not_over() -> None:
     assert nodes(f"acct|node=1|{HIGH - 60}|Unknown") == 60
 
 
+def test_a10_w05_w36_sacct_is_asked_for_each_run_and_what_was_allocated() -> None:
+    """Without --duplicates a requeued job's first run is not shown, without --allusers only our own are."""
+    argv = OCTOBER.argv()
+    flags = {"--allocations", "--duplicates", "--allusers", "--noconvert", "--noheader", "--parsable2"}
+    assert argv[0] == "sacct" and flags <= set(argv)
+    assert "--clusters=icarus" in argv and "--format=Account,AllocTRES,Start,End" in argv
+    assert not [word for word in argv if word.startswith(("--state", "--truncate"))]
+
+
 def test_a10_each_run_of_a_requeued_job_once() -> None:
     assert nodes(f"acct|node=1|{LOW}|{LOW + 300}", f"acct|node=1|{LOW + 600}|{LOW + 1860}") == 300 + 1260
 
