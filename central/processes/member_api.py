@@ -47,7 +47,7 @@ class Accounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectApi:
+class MemberApi:
     """Builds the service of one worker."""
 
     settings: Settings
@@ -99,7 +99,7 @@ def run(settings: Settings) -> int:
         require_schema(database, CONTEXTS)
     if settings.provisioning_url is not None:
         require_broker(settings, settings.views_broker, NAME, require_questions)
-    return serve(ProjectApi(settings), serving_options(settings, THREADS))
+    return serve(MemberApi(settings), serving_options(settings, THREADS))
 
 
 def open_accounts(settings: Settings) -> Accounts:

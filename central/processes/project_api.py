@@ -59,7 +59,7 @@ class BetoViewers:
 
 
 @dataclass(frozen=True, slots=True)
-class RunApi:
+class ProjectApi:
     """Builds the service of one worker."""
 
     settings: Settings
@@ -117,4 +117,4 @@ def run(settings: Settings) -> int:
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
     require_broker(settings, settings.views_broker, NAME, require_questions)
-    return serve(RunApi(settings), serving_options(settings, THREADS))
+    return serve(ProjectApi(settings), serving_options(settings, THREADS))
