@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import pwd
+from collections.abc import Sequence
 from pathlib import Path
 
 from site_bundle.kernel.errors import SiteError
 
 
-def become_component(user: str, state_directory: Path) -> bool:
+def become_component(user: str, state_directory: Path, groups: Sequence[int] = ()) -> bool:
     """As root: gives up root for the owner of the component's state folder, or for `user` when there is
-    none yet.
+    none yet; with the supplementary `groups` its unit has, and no other.
 
     False when the process is not root (it stays who it is). SiteError when the user does not exist. Not
     undone.
@@ -25,7 +26,7 @@ def become_component(user: str, state_directory: Path) -> bool:
         uid, gid = _account(user)
     if uid == 0:
         return False
-    os.setgroups([])
+    os.setgroups(list(groups))
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
     return True

@@ -73,11 +73,20 @@ class SiteApi:
         """POST `body` byte for byte as JSON."""
         return self._call("POST", path, body, shape, 0.0)
 
+    def put(self, path: str, body: bytes) -> None:
+        """PUT `body` byte for byte as JSON; the answer is 204 without content."""
+        answer = self._exchange("PUT", path, body, 0.0)
+        if answer.status != 204:
+            raise self._failure(answer)
+
     def close(self) -> None:
         """Closes the connection; the next call opens a new one."""
         self._origin.close()
 
     def _call(self, method: str, path: str, body: bytes | None, shape: type[T], wait: float) -> T:
+        return self._decode(self._exchange(method, path, body, wait), shape)
+
+    def _exchange(self, method: str, path: str, body: bytes | None, wait: float) -> Answer:
         headers = {
             "Authorization": f"Bearer {self._credential.read()}",
             "Accept": "application/json, application/problem+json",
@@ -87,8 +96,7 @@ class SiteApi:
         }
         if body is not None:
             headers["Content-Type"] = "application/json"
-        answer = self._origin.exchange(method, path, headers, body=body, wait_seconds=wait)
-        return self._decode(answer, shape)
+        return self._origin.exchange(method, path, headers, body=body, wait_seconds=wait)
 
     def _decode(self, answer: Answer, shape: type[T]) -> T:
         if answer.status not in {200, 201, 202}:

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import signal
@@ -25,9 +26,12 @@ from site_bundle.slurm.command import Command
 from site_bundle.slurm.comments import ModifyComments
 from site_bundle.slurm.errors import SlurmUnavailableError, UnreadableOutputError
 from site_bundle.slurm.month_totals import ShowMonth, Totals
+from site_bundle.slurm.submission import CancelJob, Exited, SubmitJob
 
 T = TypeVar("T")
 _CHUNK = 64 * 1024
+_OF_SUBMISSION = frozenset({"LC_ALL", "TZ", "SLURM_CONF"})
+_FIXED_PATH = "/usr/bin:/bin"
 CUT = "the last line is cut"
 
 
@@ -37,12 +41,13 @@ class SlurmLimits:
 
     command_seconds: float = 60.0
     month_seconds: float = 300.0
+    submit_seconds: float = 60.0  # longer than Slurm's own MessageTimeout: its answer is worth waiting for
     output_bytes: int = 64 * 1024 * 1024
     complaint_bytes: int = 4096
 
 
 class SlurmClient:
-    """Slurm's commands in the folder `commands`. `runs` counts the processes started."""
+    """Slurm's commands in the folder `commands`. `runs` counts the processes started, `programs` by name."""
 
     def __init__(
         self,
@@ -60,6 +65,7 @@ class SlurmClient:
         self._limits = limits
         self._waiting = waiting
         self.runs = 0
+        self.programs: dict[str, int] = {}
 
     def read(self, command: Command[T]) -> T:
         """What the command says. SlurmUnavailableError."""
@@ -87,6 +93,54 @@ class SlurmClient:
         for _ in self._run(command.argv(), command.stdin(), self._limits.command_seconds, judged=False):
             pass
 
+    def submit(self, job: SubmitJob, token: str) -> Exited:
+        """Submits as whoever `token` names: in this one process's environment and nowhere else (S2, A41).
+
+        SlurmUnavailableError when sbatch gave no whole answer: then it is not known what happened.
+        """
+        exported, script = job.exported(), job.script.encode()
+        given, taken = os.pipe()
+        try:
+            fcntl.fcntl(taken, fcntl.F_SETPIPE_SZ, max(len(exported), _CHUNK))
+            os.write(taken, exported)  # all of it fits, so nobody waits for a reader
+        except OSError as error:
+            os.close(given)
+            raise _refused(["sbatch"], f"its environment: {error.strerror}") from error
+        finally:
+            os.close(taken)
+        environment = {name: text for name, text in self._environment.items() if name in _OF_SUBMISSION}
+        environment |= {"SLURM_JWT": token, "PATH": _FIXED_PATH}
+        try:
+            return self._exited(job.argv(given), script, environment, (given,), self._limits.submit_seconds)
+        finally:
+            os.close(given)
+
+    def cancel(self, job: CancelJob) -> Exited:
+        """What scancel answered. SlurmUnavailableError when it gave no whole answer."""
+        return self._exited(job.argv(), b"", self._environment, (), self._limits.command_seconds)
+
+    def _exited(
+        self,
+        argv: list[str],
+        given: bytes,
+        environment: Mapping[str, str],
+        passed: tuple[int, ...],
+        seconds: float,
+    ) -> Exited:
+        """A command whose exit status is its answer."""
+        deadline = time.monotonic() + seconds
+        parts = {True: bytearray(), False: bytearray()}
+        with self._process(argv, given, environment, passed) as process:
+            # A submission is not left halfway because somebody asks us to end: its answer is waited for.
+            for is_output, part in _pump(process, given, deadline):
+                parts[is_output] += part[: self._limits.complaint_bytes - len(parts[is_output])]
+            try:
+                status = process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired as error:
+                raise _late(argv) from error
+        output, complaint = (bytes(parts[kind]).decode("utf-8", "replace") for kind in (True, False))
+        return Exited(status, output, complaint)
+
     def _output(self, argv: list[str]) -> bytes:
         parts = list(self._run(argv, b"", self._limits.command_seconds))
         return b"".join(parts)
@@ -110,7 +164,7 @@ class SlurmClient:
         deadline = time.monotonic() + seconds
         complaint = bytearray()
         size = 0
-        with self._process(argv, given) as process, self._waiting():
+        with self._process(argv, given, self._environment) as process, self._waiting():
             for is_output, part in _pump(process, given, deadline):
                 if not is_output:
                     complaint += part[: self._limits.complaint_bytes - len(complaint)]
@@ -127,14 +181,21 @@ class SlurmClient:
             raise _refused(argv, f"exit {status}: {_first_line(bytes(complaint))}")
 
     @contextmanager
-    def _process(self, argv: list[str], given: bytes) -> Iterator[subprocess.Popen[bytes]]:
+    def _process(
+        self,
+        argv: list[str],
+        given: bytes,
+        environment: Mapping[str, str],
+        passed: tuple[int, ...] = (),
+    ) -> Iterator[subprocess.Popen[bytes]]:
         try:
             process = subprocess.Popen(
                 [str(self._commands / argv[0]), *argv[1:]],
                 stdin=subprocess.PIPE if given else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=self._environment,
+                env=environment,
+                pass_fds=passed,
                 cwd="/",
                 start_new_session=True,
             )
@@ -146,6 +207,7 @@ class SlurmClient:
                 remedy="correct slurm.commands in the profile",
             ) from error
         self.runs += 1
+        self.programs[argv[0]] = self.programs.get(argv[0], 0) + 1
         try:
             yield process
         finally:

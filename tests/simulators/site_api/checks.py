@@ -36,12 +36,15 @@ def check_schema_header(value: str | None) -> None:
 def changes_query(query: str) -> dict[str, int]:
     """after, wait and limit of the changes call."""
     ranges = {"after": (0, 2**63 - 1), "wait": (0, 55), "limit": (1, 500)}
-    values = {"wait": 0, "limit": 500}
-    seen = set()
+    return {"wait": 0, "limit": 500} | ranged_query(query, ranges)
+
+
+def ranged_query(query: str, ranges: dict[str, tuple[int, int]]) -> dict[str, int]:
+    """Numbers of exactly these names, each once and in its range; `after` must be there."""
+    values: dict[str, int] = {}
     for name, text in parse_qsl(query, keep_blank_values=True):
-        if name not in ranges or name in seen or not re.fullmatch(r"\d{1,19}", text, re.ASCII):
+        if name not in ranges or name in values or not re.fullmatch(r"\d{1,19}", text, re.ASCII):
             raise Problem(400, "query_invalid")
-        seen.add(name)
         values[name] = int(text)
         if not ranges[name][0] <= values[name] <= ranges[name][1]:
             raise Problem(400, "query_invalid")

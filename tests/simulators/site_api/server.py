@@ -15,11 +15,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.simulators.site_api import commands
 from tests.simulators.site_api.checks import Problem, changes_query, check_schema_header, results_body
 from tests.simulators.site_api.history import History
 
 TOKEN = "phs1_" + "0" * 32 + "_" + "A" * 43
 PREFIX = "/v1/site/ssh-access/"
+COMMANDS = "/v1/site/commands"
 METHODS = {"grant": "GET", "changes": "GET", "results": "POST"}
 
 
@@ -58,6 +60,7 @@ class SiteApiServer(ThreadingHTTPServer):
         self.history = history
         self.faults = Faults()
         self.tokens: dict[str, list[str]] = {TOKEN: ["ssh-access"]}
+        self.desk = commands.CommandDesk(site=history.site)
         self.expires_at: str | None = None
         self.requests: list[tuple[str, str]] = []
         self.parked = 0
@@ -107,23 +110,28 @@ class Handler(BaseHTTPRequestHandler):
         # http.server folds leading slashes in `path`; the request line is as it was sent.
         path, _, query = self.requestline.split(" ")[1].partition("?")
         call = path.removeprefix(PREFIX) if path.startswith(PREFIX) else ""
+        if path.startswith(COMMANDS):
+            call = path.removeprefix(COMMANDS).rpartition("/")[2] or "commands"
         self.server.requests.append((method, self.path))
         fault = self.server.faults.take(call)
         if fault is not None and fault != "lose" and self._misbehave(fault):
             return
         try:
-            status, document = 200, self._answer(method, call, path, query, raw)
+            document = self._answer(method, call, path, query, raw)
+            status = 200 if document is not None else 204
         except Problem as problem:
             status = problem.status
             document = {"type": f"urn:pharos:problem:{problem.code}", "status": status, "code": problem.code}
         if fault == "lose":
             self._hang_up()
         else:
-            self._send(status, json.dumps(document, separators=(",", ":")).encode())
+            self._send(status, json.dumps(document, separators=(",", ":")).encode() if document else b"")
 
-    def _answer(self, method: str, call: str, path: str, query: str, raw: bytes) -> dict[str, Any]:
+    def _answer(self, method: str, call: str, path: str, query: str, raw: bytes) -> dict[str, Any] | None:
         if "%00" in path:
             raise Problem(400, "request_malformed")
+        if path.startswith(COMMANDS):
+            return self._command(method, path, query, raw)
         if call not in METHODS:
             raise Problem(404, "not_found")
         if method != METHODS[call]:
@@ -155,6 +163,20 @@ class Handler(BaseHTTPRequestHandler):
             "grantId": "00000000-0000-4000-8000-000000000001",
             "expiresAt": self.server.expires_at,
         }
+
+    def _command(self, method: str, path: str, query: str, raw: bytes) -> dict[str, Any] | None:
+        if self.headers.get("Content-Encoding") is not None:
+            raise Problem(415, "content_encoding_refused")
+        if "commands" not in self._scopes():
+            raise Problem(403, "forbidden")
+        check_schema_header(self.headers.get("Pharos-Schema"))
+        if method != "GET" and self.headers.get("Content-Type") != "application/json":
+            raise Problem(415, "media_type_refused")
+        self.server.parked += 1
+        try:
+            return commands.answer(self.server.desk, method, path, query, raw, self.server.now())
+        finally:
+            self.server.parked -= 1
 
     def _results(self, raw: bytes) -> dict[str, Any]:
         if (self.headers.get("Content-Type") or "").split(";")[0].strip() != "application/json":
@@ -237,16 +259,17 @@ class SiteApi:
     key: Path
     ca_file: Path
     port: int = 0
+    host: str = "127.0.0.1"
     server: SiteApiServer = field(init=False)
 
     def start(self) -> None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(self.certificate, self.key)
         before = getattr(self, "server", None)
-        self.server = SiteApiServer(("127.0.0.1", self.port), self.history, tls)
+        self.server = SiteApiServer((self.host, self.port), self.history, tls)
         if before is not None:
             self.server.tokens, self.server.faults = before.tokens, before.faults
-            self.server.requests = before.requests
+            self.server.requests, self.server.desk = before.requests, before.desk
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -264,4 +287,4 @@ class SiteApi:
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self.host}:{self.port}"

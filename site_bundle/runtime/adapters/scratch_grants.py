@@ -1,0 +1,154 @@
+"""The Runtime's own folder on the shared file system: helper, CA, drop folder (S4, K03, K05).
+
+`<root>/<attempt>-<name>/` 2710 holds `askpass` 0750 and `ca.crt` 0640; below it the drop folder 3730 under a
+name nobody can guess or list, where a stage leaves one file. The group is the members'; none of it is secret.
+What a member wrote is read only from here, only as a regular file of theirs, at most a line; nothing below a
+member's own folder is ever looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from site_bundle.kernel.errors import UnavailableError
+from site_bundle.kernel.files import read_bounded, write_atomically
+from site_bundle.runtime.domain.script import Grant, filled, grant_of, origin_of, quoted
+from site_bundle.runtime.domain.verdict import Output
+
+MAX_RESULT = 256
+MAX_AUTHORITY = 1 << 20
+_RESULT = re.compile(
+    rb"(refs/heads/pharos/runs/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) ([0-9a-f]{40}|[0-9a-f]{64})\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScratchGrants:
+    """The port Grants. `authority`: the repository's CA file, None for the nodes' own store."""
+
+    root: Path
+    helper: str
+    authority: Path | None
+    salt: Callable[[], str]
+
+    def grant(self, attempt_id: UUID, url: str) -> Grant:
+        return grant_of(attempt_id, origin_of(url), self._authority(), self.salt())
+
+    def place(self, grant: Grant) -> Path:
+        return self.root / grant.name
+
+    def prepare(self, grant: Grant, url: str) -> None:
+        folder = self.place(grant)
+        with _mapped(folder):
+            _own_folder(folder, 0o2710)
+            helper = filled(self.helper, {"ORIGIN": quoted(origin_of(url))}).encode()
+            _file(folder / "askpass", helper, 0o750)
+            authority = self._authority()
+            if authority:
+                _file(folder / "ca.crt", authority, 0o640)
+            _own_folder(folder / grant.drop, 0o3730)
+
+    def output(self, attempt_id: UUID, command_id: UUID, uid: int) -> Output | None:
+        for folder in self._of(attempt_id):
+            with _mapped(folder):
+                for drop in (each for each in folder.iterdir() if each.is_dir()):
+                    found = _read_result(drop / str(command_id), uid)
+                    if found is not None:
+                        return found
+        return None
+
+    def release(self, attempt_id: UUID) -> None:
+        for folder in self._of(attempt_id):
+            with _mapped(folder):
+                _remove(folder)
+
+    def probe(self) -> None:
+        """A file can be made, and belongs to the members' group by itself (S4). UnavailableError."""
+        place = self.root / f".probe-{os.getpid()}"
+        with _mapped(self.root):
+            _own_folder(place, 0o2710)
+            group = place.stat().st_gid
+            wanted = self.root.stat().st_gid
+            place.rmdir()
+        if group != wanted:
+            raise UnavailableError(
+                "scratch_group",
+                found=f"a folder made in {self.root} has group {group}",
+                wanted=f"group {wanted}, by the set-group-ID bit",
+                remedy="chmod 2710 the folder, and approve SupplementaryGroups= in the profile",
+            )
+
+    def _of(self, attempt_id: UUID) -> list[Path]:
+        with _mapped(self.root):
+            return [each for each in self.root.iterdir() if each.name.startswith(f"{attempt_id}-")]
+
+    def _authority(self) -> bytes:
+        if self.authority is None:
+            return b""
+        with _mapped(self.authority):
+            return read_bounded(self.authority, max_bytes=MAX_AUTHORITY)
+
+
+def _own_folder(path: Path, mode: int) -> None:
+    """Makes `path` if it is missing; its mode is exactly `mode` (chmod(2) is not subject to the umask)."""
+    with suppress(FileExistsError):
+        path.mkdir(0o700)
+    facts = path.lstat()
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
+        raise PermissionError(1, "no folder of this user's")
+    if stat.S_IMODE(facts.st_mode) != mode:
+        path.chmod(mode)
+
+
+def _file(path: Path, content: bytes, mode: int) -> None:
+    with suppress(OSError, ValueError):
+        if (
+            read_bounded(path, max_bytes=len(content)) == content
+            and stat.S_IMODE(path.stat().st_mode) == mode
+        ):
+            return
+    write_atomically(path, content, mode=mode)
+
+
+def _read_result(path: Path, uid: int) -> Output | None:
+    """The line in a regular file of `uid`'s, not through a link; None when there is none such."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(file.fileno())
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != uid or facts.st_nlink != 1:
+            return None
+        match = _RESULT.fullmatch(file.read(MAX_RESULT))
+    return Output(match[1].decode(), match[2].decode()) if match else None
+
+
+def _remove(folder: Path) -> None:
+    """Our own folder with what members left in its drop folder; links are removed, never followed."""
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            _remove(Path(entry.path))
+        else:
+            Path(entry.path).unlink(missing_ok=True)
+    folder.rmdir()
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise UnavailableError(
+            "scratch_unavailable",
+            found=f"{path}: {getattr(error, 'strerror', None) or error}",
+            wanted="the Runtime's folder below scratch, mode 2710 and this user's, in the members' group",
+            remedy="look at the file system, its owner and mode, and SupplementaryGroups= of the unit",
+        ) from error

@@ -1,0 +1,372 @@
+"""The bodies of "Site API: commands", schema 1 (docs/wire.md; X10): exact in, byte-stable out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from site_bundle.kernel.documents import Between, Length, Matching, read_document, write_document
+from site_bundle.kernel.strict_json import parse_object
+from site_bundle.runtime.application.ports import MemberToken, RepositoryCredential
+from site_bundle.runtime.domain.command import (
+    Cancel,
+    CleanUp,
+    Command,
+    Compute,
+    Identity,
+    Outputs,
+    Repository,
+    StageName,
+    Submit,
+)
+from site_bundle.runtime.domain.feed import Page
+from site_bundle.runtime.domain.jobs import JobRef
+from site_bundle.runtime.domain.verdict import End
+
+Cursor = Annotated[int, Between(0, 2**63 - 1)]
+Sequence64 = Annotated[int, Between(1, 2**63 - 1)]
+Positive = Annotated[int, Between(1, 2**63 - 1)]
+Amount = Annotated[int, Between(0, 2**63 - 1)]
+SiteName = Annotated[str, Matching(r"[a-z][a-z0-9-]{0,31}")]
+Name = Annotated[str, Matching(r"[a-z][a-z0-9_]{0,63}")]
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_URL = r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/[^?#@\s\x00-\x1f\x7f]+"
+MAX_COMMANDS = 100
+MAX_BODY = 256 * 1024
+_ENVIRONMENT = re.compile(r"(?!SLURM_|SBATCH_|SRUN_|LD_|GIT_|PHAROS_)[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_COMPONENT = re.compile(r"cpu|memory|gpu\.[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_WORDS_BYTES = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityBody:
+    username: Annotated[str, Matching(r"[a-z_][a-z0-9._-]{0,31}")]
+    uid_number: Annotated[int, Between(1, 2**31 - 1)]
+    native_uid: Annotated[str, Length(1, 200)]
+    account: Annotated[str, Matching(r"[a-z0-9][a-z0-9._-]{0,63}")]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryBody:
+    url: Annotated[str, Length(1, 2048), Matching(_URL)]
+    commit: Annotated[str, Matching(r"[0-9a-f]{40}|[0-9a-f]{64}")]
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeBody:
+    argv: Annotated[tuple[Annotated[str, Length(0, _WORDS_BYTES)], ...], Length(1, 256)]
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputsBody:
+    paths: Annotated[tuple[Annotated[str, Length(1, 4096)], ...], Length(0, 256)]
+    ref: Annotated[str, Matching(rf"refs/heads/pharos/runs/{_ID}")]
+    large_file_bytes: Positive
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitBody:
+    act: Literal["submit"]
+    stage: Literal["stage-in", "compute", "stage-out"]
+    resources: dict[str, Amount]
+    time_limit_seconds: Annotated[int, Between(1, 31_536_000)]
+    repository: RepositoryBody | None
+    compute: ComputeBody | None
+    outputs: OutputsBody | None
+
+    def action(self) -> Submit:
+        """ValueError for members that do not fit the stage, or contents outside their grammar."""
+        stage = StageName(self.stage)
+        there = (self.repository is not None, self.compute is not None, self.outputs is not None)
+        wanted = {
+            StageName.STAGE_IN: (True, False, False),
+            StageName.COMPUTE: (False, True, False),
+            StageName.STAGE_OUT: (True, False, True),
+        }
+        if there != wanted[stage]:
+            raise ValueError("members of another stage")
+        if not all(_COMPONENT.fullmatch(name) for name in self.resources):
+            raise ValueError("a component no job can have")
+        return Submit(
+            stage,
+            dict(self.resources),
+            self.time_limit_seconds,
+            Repository(self.repository.url, self.repository.commit) if self.repository else None,
+            _compute(self.compute) if self.compute else None,
+            _outputs(self.outputs) if self.outputs else None,
+        )
+
+
+def _compute(body: ComputeBody) -> Compute:
+    texts = [*body.argv, *body.environment.values()]
+    if not all(_ENVIRONMENT.fullmatch(name) for name in body.environment):
+        raise ValueError("a name the environment cannot have")
+    if any(_CONTROL.search(text) for text in texts):
+        raise ValueError("a control character in a word")
+    if sum(len(text.encode()) for text in [*texts, *body.environment]) > _WORDS_BYTES:
+        raise ValueError("words of more than 128 KiB")
+    return Compute(body.argv, dict(body.environment))
+
+
+def _outputs(body: OutputsBody) -> Outputs:
+    for path in body.paths:
+        parts = path.removesuffix("/").split("/")
+        if (
+            {"", ".", ".."} & set(parts)
+            or ".git" in {part.lower() for part in parts}
+            or _CONTROL.search(path)
+        ):
+            raise ValueError("a path that leaves the work tree")
+    return Outputs(body.paths, body.ref, body.large_file_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class CancelBody:
+    act: Literal["cancel"]
+    actor: UUID
+    reason: Name
+
+    def action(self) -> Cancel:
+        return Cancel(self.actor, self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpBody:
+    act: Literal["cleanup"]
+
+    def action(self) -> CleanUp:
+        return CleanUp()
+
+
+_ACTIONS: dict[object, type[SubmitBody] | type[CancelBody] | type[CleanUpBody]] = {
+    "submit": SubmitBody,
+    "cancel": CancelBody,
+    "cleanup": CleanUpBody,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CommandBody:
+    sequence: Sequence64
+    command_id: UUID
+    issued_at: datetime
+    valid_until: datetime
+    run_id: UUID
+    attempt_id: UUID
+    attempt: Positive
+    identity: IdentityBody
+    action: Any
+
+    def command(self) -> Command:
+        """ValueError."""
+        shape = _ACTIONS.get(self.action.get("act")) if isinstance(self.action, dict) else None
+        if shape is None:
+            raise ValueError("an act nobody knows")
+        who = self.identity
+        return Command(
+            self.sequence,
+            self.command_id,
+            self.issued_at,
+            self.valid_until,
+            self.run_id,
+            self.attempt_id,
+            self.attempt,
+            Identity(who.username, who.uid_number, who.native_uid, who.account),
+            read_document(self.action, shape).action(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsBody:
+    schema: Literal[1]
+    site: SiteName
+    feed: UUID
+    after: Cursor
+    commands: Annotated[tuple[CommandBody, ...], Length(0, MAX_COMMANDS)]
+    next: Cursor
+    more: bool
+
+    def page(self) -> Page:
+        """ValueError for a page that contradicts itself: it is refused whole."""
+        commands = tuple(body.command() for body in self.commands)
+        sequences = [self.after, *(command.sequence for command in commands)]
+        if any(later <= earlier for earlier, later in pairwise(sequences)):
+            raise ValueError("sequences that do not rise")
+        if len({command.command_id for command in commands}) != len(commands):
+            raise ValueError("a command that stands twice")
+        if self.next < sequences[-1] or (self.more and not commands):
+            raise ValueError("a next or a more that contradicts the commands")
+        return Page(self.site, self.feed, self.after, commands, self.next, self.more)
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialBody:
+    username: Annotated[str, Length(1, 256), Matching(r"[\x21-\x39\x3b-\x7e]+")]
+    password: Annotated[str, Length(1, 4096), Matching(r"[\x21-\x7e]+")]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBody:
+    schema: Literal[1]
+    token: Annotated[str, Length(1, 16384), Matching(r"[\x21-\x7e]+")]
+    expires_at: datetime
+    valid_until: datetime
+    repository_credential: CredentialBody | None
+
+    def member_token(self) -> MemberToken:
+        """ValueError. The texts of the errors name no value."""
+        if self.valid_until > self.expires_at:
+            raise ValueError("a token that is valid after it expired")
+        given = self.repository_credential
+        credential = RepositoryCredential(given.username, given.password) if given else None
+        return MemberToken(self.token, self.valid_until, credential)
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptBody:
+    schema: Literal[1]
+    command_id: UUID
+    outcome: Literal["recorded", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    schema: int
+    attempt_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class AckBody:
+    schema: int
+    ack_id: UUID
+    attempt_id: UUID
+    acknowledged_at: datetime
+    outcome: Literal["accepted", "refused"]
+    job_id: str | None
+    cluster: str | None
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageBody:
+    elapsed_seconds: int
+    allocated: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class OutputBody:
+    ref: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBody:
+    schema: int
+    result_id: UUID
+    attempt_id: UUID
+    observed_at: datetime
+    verdict: str
+    exit_code: int | None
+    signal: int | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    usage: UsageBody | None
+    output: OutputBody | None
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceBody:
+    schema: Literal[1]
+    statement_id: UUID
+    observed_at: datetime
+    draining: bool
+    until: datetime | None
+    reason: Annotated[str, Length(1, 200)] | None
+
+
+def encode_ack(
+    ack_id: UUID, attempt_id: UUID, now: datetime, *, job: JobRef | None, code: str | None
+) -> bytes:
+    """`accepted` without a code, `refused` with one."""
+    outcome: Literal["accepted", "refused"] = "refused" if code else "accepted"
+    job_id, cluster = (job.job_id, job.cluster) if job is not None else (None, None)
+    return write_document(AckBody(1, ack_id, attempt_id, now, outcome, job_id, cluster, code))
+
+
+def encode_result(result_id: UUID, attempt_id: UUID, now: datetime, end: End) -> bytes:
+    """A definite end."""
+    usage = UsageBody(end.usage.elapsed_seconds, dict(end.usage.allocated)) if end.usage else None
+    output = OutputBody(end.output.ref, end.output.commit) if end.output else None
+    body = ResultBody(
+        1,
+        result_id,
+        attempt_id,
+        now,
+        end.verdict.value,
+        end.exit_code,
+        end.signal,
+        end.started_at,
+        end.ended_at,
+        usage,
+        output,
+        end.code,
+    )
+    return write_document(body)
+
+
+def encode_statement(
+    statement_id: UUID, now: datetime, *, draining: bool, until: datetime | None, reason: str | None
+) -> bytes:
+    """S15."""
+    return write_document(MaintenanceBody(1, statement_id, now, draining, until, reason))
+
+
+def encode_token_request(attempt_id: UUID) -> bytes:
+    return write_document(TokenRequest(1, attempt_id))
+
+
+def encode_command(command: Command) -> bytes:
+    """As the journal keeps it: the wire's own form."""
+    who = command.identity
+    body = CommandBody(
+        command.sequence,
+        command.command_id,
+        command.issued_at,
+        command.valid_until,
+        command.run_id,
+        command.attempt_id,
+        command.attempt,
+        IdentityBody(who.username, who.uid_number, who.native_uid, who.account),
+        _action_body(command.action),
+    )
+    return write_document(body)
+
+
+def decode_command(raw: bytes) -> Command:
+    """What `encode_command` kept. ValueError: corruption."""
+    return read_document(parse_object(raw, max_bytes=4 * MAX_BODY), CommandBody).command()
+
+
+def _action_body(action: Submit | Cancel | CleanUp) -> SubmitBody | CancelBody | CleanUpBody:
+    if isinstance(action, Cancel):
+        return CancelBody("cancel", action.actor, action.reason)
+    if isinstance(action, CleanUp):
+        return CleanUpBody("cleanup")
+    repository, compute, outputs = action.repository, action.compute, action.outputs
+    return SubmitBody(
+        "submit",
+        action.stage.value,
+        dict(action.resources),
+        action.time_limit_seconds,
+        RepositoryBody(repository.url, repository.commit) if repository else None,
+        ComputeBody(compute.argv, dict(compute.environment)) if compute else None,
+        OutputsBody(outputs.paths, outputs.ref, outputs.large_file_bytes) if outputs else None,
+    )

@@ -1,0 +1,1 @@
+"""One use case a file, its ports beside them."""

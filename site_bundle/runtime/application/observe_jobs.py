@@ -1,0 +1,103 @@
+"""One look at queue and accounting for all open stages, and what it means for each (S1, S3, S10).
+
+One squeue a look, whatever the number of jobs; one sacct, only when some stage is not plainly active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from site_bundle.kernel.errors import UnavailableError
+from site_bundle.runtime.application.events import Events
+from site_bundle.runtime.application.ports import Cluster, Grants, Journal
+from site_bundle.runtime.application.words import Words
+from site_bundle.runtime.domain.command import StageName
+from site_bundle.runtime.domain.jobs import CLOCKS_APART, Look
+from site_bundle.runtime.domain.script import EXIT_CODES
+from site_bundle.runtime.domain.stage import Graces, Stage, State, after_look, ended, seen
+from site_bundle.runtime.domain.verdict import End, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """`open`: stages that still have, or may have, a job; `changed`: how many moved; `look`: None when there
+    was nothing to look for.
+    """
+
+    open: int
+    changed: int
+    look: Look | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveJobs:
+    """Raises UnavailableError when a source did not answer: nothing was concluded."""
+
+    cluster: Cluster
+    journal: Journal
+    grants: Grants
+    words: Words
+    graces: Graces
+    cluster_name: str
+    events: Events
+    checkpoint: Callable[[str], None] = field(default=lambda _name: None)
+
+    def run(self, *, now: datetime) -> Looked:
+        """One look. `now` was read before it."""
+        stages = [each for each in self.journal.stages() if each.state is not State.RECEIVED]
+        if not stages:
+            return Looked(0, 0, None)
+        look = self._look(stages, now)
+        changed, still = 0, 0
+        for stage in stages:
+            after = self._judge(stage, look)
+            if after != stage:
+                changed += 1
+                self._record(stage, after, now)
+            still += after.state in {State.INTENT, State.SUBMITTED}
+        return Looked(still, changed, look)
+
+    def _look(self, stages: Sequence[Stage], now: datetime) -> Look:
+        uids = sorted({stage.command.identity.uid_number for stage in stages})
+        queue = self.cluster.queue(uids)
+        self.events.progress()
+        first = Look(now, queue, ())
+        if all(any(job.active for job in seen(stage, first).queue) for stage in stages):
+            return first
+        since = min(stage.intent_at or now for stage in stages) - CLOCKS_APART
+        return replace(first, accounting=self.cluster.accounting(uids, since))
+
+    def _judge(self, stage: Stage, look: Look) -> Stage:
+        after = after_look(stage, look, self.graces, cluster=self.cluster_name)
+        if after.state is not State.ENDED or after.end is None:
+            return after
+        try:
+            return ended(after, self._explained(after, after.end))
+        except UnavailableError as error:
+            self.events.waits(stage.command, error)
+            return stage
+
+    def _explained(self, stage: Stage, end: End) -> End:
+        """The end with what the stage's own script says of it."""
+        action = stage.command.submit
+        if end.verdict is Verdict.FAILED and action.stage is not StageName.COMPUTE and not end.code:
+            return replace(end, code=EXIT_CODES.get(end.exit_code or 0))
+        if action.outputs is None or end.verdict is not Verdict.COMPLETED:
+            return end
+        command = stage.command
+        output = self.grants.output(command.attempt_id, command.command_id, command.identity.uid_number)
+        if output is None or output.ref != action.outputs.ref:
+            return replace(end, verdict=Verdict.FAILED, code="output_unknown")
+        return replace(end, output=output)
+
+    def _record(self, before: Stage, after: Stage, now: datetime) -> None:
+        words = []
+        if before.state is State.INTENT and after.state is State.SUBMITTED:
+            words.append(self.words.acknowledged(after.command, now, after.job))
+        if after.state is State.ENDED and after.end is not None:
+            words.append(self.words.ended(after.command, now, after.end))
+        self.journal.save(after, *words)
+        self.events.moved(before, after)
+        self.checkpoint("look-journalled")

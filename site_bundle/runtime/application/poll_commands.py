@@ -1,0 +1,66 @@
+"""Read the next page of commands, or those not acknowledged, and journal it before anything is done about
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from site_bundle.runtime.application.ports import CommandsApi, Journal
+from site_bundle.runtime.domain.feed import Page, PositionUnknownError, follows
+
+LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """`added`: new commands. `switched`: another history answered; `rewound`: because it did not know our
+    position.
+    """
+
+    added: int
+    more: bool
+    switched: bool = False
+    rewound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PollCommands:
+    """Raises what the API raises, and FeedBrokenError; then nothing was recorded."""
+
+    api: CommandsApi
+    journal: Journal
+
+    def walk(self, *, now: datetime) -> Polled:
+        """All commands central has no acknowledgement of: at start, and when one ran out of its validity."""
+        after, added = 0, 0
+        while True:
+            page = self.api.unacknowledged(after=after, limit=LIMIT)
+            if not self._is_known(page, after):
+                return Polled(added, True, switched=True)
+            added += self.journal.record_page(page, advance=False, now=now)
+            if not page.more:
+                return Polled(added, False)
+            after = page.reach
+
+    def run(self, *, wait: int, now: datetime) -> Polled:
+        """One long poll from the journal's highest sequence."""
+        state = self.journal.feed_state()
+        try:
+            page = self.api.commands(after=state.cursor, wait=wait, limit=LIMIT)
+        except PositionUnknownError:
+            self.journal.switch_feed(None)
+            return Polled(0, True, switched=True, rewound=True)
+        if not self._is_known(page, state.cursor):
+            return Polled(0, True, switched=True)
+        # An unchanged answer writes nothing: a parked poll costs no disk.
+        if not page.commands and page.reach == state.cursor and page.feed == state.current:
+            return Polled(0, page.more)
+        return Polled(self.journal.record_page(page, advance=True, now=now), page.more)
+
+    def _is_known(self, page: Page, after: int) -> bool:
+        if follows(self.journal.feed_state(), page, after=after):
+            return True
+        self.journal.switch_feed(page.feed)
+        return False

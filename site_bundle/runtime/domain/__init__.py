@@ -1,0 +1,1 @@
+"""Pure rules of one command: no I/O, no clock, no randomness."""

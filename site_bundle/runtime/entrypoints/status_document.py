@@ -1,0 +1,134 @@
+"""What the running Runtime says of itself, as documents. No person, Run or job is named (X9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from site_bundle.kernel.health import Health, Status
+from site_bundle.kernel.metrics import Labels, Metric
+from site_bundle.kernel.times import render_time
+
+COMPONENT = "runtime"
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """Counters since the start and the times of the latest events."""
+
+    release: str
+    pid: int
+    since: datetime
+    mode: str
+    last_poll_at: datetime | None = None
+    last_look_at: datetime | None = None
+    last_receipt_at: datetime | None = None
+    commands_per_minute: float = 0.0
+    programs: dict[str, int] = field(default_factory=dict)
+    moves: Counter[str] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
+    last_errors: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def status_document(
+    telemetry: Telemetry,
+    health: Health,
+    *,
+    feed: dict[str, Any],
+    commands: dict[str, int],
+    waiting: int | None,
+    draining: bool | None,
+    now: datetime,
+) -> dict[str, Any]:
+    """The document of `status.json` (docs/architecture.md)."""
+    return {
+        "schema": 1,
+        "component": COMPONENT,
+        "release": telemetry.release,
+        "pid": telemetry.pid,
+        "state": health.state,
+        "since": render_time(telemetry.since),
+        "updatedAt": render_time(now),
+        "mode": telemetry.mode,
+        "checks": health.document(),
+        "feed": feed,
+        "draining": draining,
+        "commands": commands,
+        "outbox": {"waiting": waiting},
+        "slurm": {
+            "commandsPerMinute": round(telemetry.commands_per_minute, 1),
+            "commands": dict(sorted(telemetry.programs.items())),
+        },
+        "refusals": dict(sorted(telemetry.refusals.items())),
+        "lastPollAt": _shown(telemetry.last_poll_at),
+        "lastLookAt": _shown(telemetry.last_look_at),
+        "lastReceiptAt": _shown(telemetry.last_receipt_at),
+        "lastErrors": telemetry.last_errors,
+    }
+
+
+def _shown(instant: datetime | None) -> str | None:
+    return render_time(instant) if instant is not None else None
+
+
+def runtime_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]) -> list[Metric]:
+    """The Runtime's families; labels are closed sets."""
+    prefix = "pharos_runtime"
+    states: dict[Labels, float] = {
+        (("state", name),): float(health.state == name) for name in ("starting", "ready", "degraded")
+    }
+    checks: dict[Labels, float] = {
+        (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
+        for check, _ in health.checks.values()
+    }
+    moments: dict[Labels, float] = {
+        (("event", name),): moment.timestamp()
+        for name, moment in (
+            ("poll", telemetry.last_poll_at),
+            ("look", telemetry.last_look_at),
+            ("receipt", telemetry.last_receipt_at),
+        )
+        if moment is not None
+    }
+    return [
+        Metric(f"{prefix}_state", "gauge", "1 for the state it is in.", states),
+        Metric(f"{prefix}_check_passed", "gauge", "1 when the check passes.", checks),
+        Metric(f"{prefix}_last_success_timestamp_seconds", "gauge", "When it last succeeded.", moments),
+        Metric(
+            f"{prefix}_commands",
+            "gauge",
+            "Commands by act and state.",
+            _labelled("state", document["commands"]),
+        ),
+        Metric(f"{prefix}_moves", "counter", "Stages that came so far.", _labelled("to", telemetry.moves)),
+        Metric(
+            f"{prefix}_outbox_words",
+            "gauge",
+            "Words on their way.",
+            {(): float(document["outbox"]["waiting"] or 0)},
+        ),
+        Metric(
+            f"{prefix}_slurm_commands",
+            "counter",
+            "Slurm's commands that were run.",
+            _labelled("program", telemetry.programs),
+        ),
+        Metric(
+            f"{prefix}_slurm_commands_per_minute",
+            "gauge",
+            "Slurm's commands of the last minute.",
+            {(): telemetry.commands_per_minute},
+        ),
+        Metric(
+            f"{prefix}_draining",
+            "gauge",
+            "1 while nothing is begun.",
+            {(): float(bool(document["draining"]))},
+        ),
+    ]
+
+
+def _labelled(name: str, counts: dict[str, int]) -> dict[Labels, float]:
+    return {((name, key),): float(number) for key, number in sorted(counts.items())}

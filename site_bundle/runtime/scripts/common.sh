@@ -1,0 +1,20 @@
+umask 077
+PATH=/usr/local/bin:/usr/bin:/bin
+export PATH
+say() { printf 'pharos: %s\n' "$*" >&2; }
+die() { code=$1; shift; say "$*"; exit "$code"; }
+# Slurm hands over no HOME and no USER: they are the passwd entry's (S2).
+entry=$(getent passwd "$(id -u)") || die 81 "this node does not know the account"
+USER=$(printf '%s\n' "$entry" | cut -d: -f1)
+HOME=$(printf '%s\n' "$entry" | cut -d: -f6)
+LOGNAME=$USER
+export USER HOME LOGNAME
+# A folder in a shared place is ours only if it is no link and belongs to us: others may have made it before.
+own_folder() {
+  mkdir -m 0700 "$1" 2>/dev/null
+  [ ! -L "$1" ] && [ -d "$1" ] && [ -O "$1" ] && chmod 0700 "$1" || die 80 "$1 is not this account's own folder"
+}
+scratch=@SCRATCH@
+attempt=@ATTEMPT@
+own_folder "$scratch/$USER"
+workspace=$scratch/$USER/$attempt

@@ -1,0 +1,34 @@
+grant=@GRANT@
+for tool in git git-lfs; do
+  command -v "$tool" >/dev/null 2>&1 || die 83 "$tool is not installed here"
+done
+# No setting of the member's, the host's or the caller's speaks to Git: no credential helper stores what is
+# prompted for (K07), no trace prints it (K02), no terminal is waited for (K06), no redirect is followed (K12).
+for name in $(env | sed -n 's/^\(GIT_[A-Za-z0-9_]*\)=.*/\1/p') SSH_ASKPASS SSH_ASKPASS_REQUIRE; do
+  unset "$name"
+done
+GIT_ASKPASS=$grant/askpass
+GIT_TERMINAL_PROMPT=0
+GIT_CONFIG_NOSYSTEM=1
+GIT_CONFIG_GLOBAL=/dev/null
+GIT_LFS_SKIP_SMUDGE=1
+GIT_CONFIG_COUNT=7
+GIT_CONFIG_KEY_0=credential.helper GIT_CONFIG_VALUE_0=''
+GIT_CONFIG_KEY_1=http.followRedirects GIT_CONFIG_VALUE_1=false
+GIT_CONFIG_KEY_2=submodule.recurse GIT_CONFIG_VALUE_2=false
+GIT_CONFIG_KEY_3=protocol.allow GIT_CONFIG_VALUE_3=never
+GIT_CONFIG_KEY_4=protocol.https.allow GIT_CONFIG_VALUE_4=always
+GIT_CONFIG_KEY_5=lfs.locksverify GIT_CONFIG_VALUE_5=false
+GIT_CONFIG_KEY_6=core.hooksPath GIT_CONFIG_VALUE_6=/dev/null
+export GIT_ASKPASS GIT_TERMINAL_PROMPT GIT_CONFIG_NOSYSTEM GIT_CONFIG_GLOBAL GIT_LFS_SKIP_SMUDGE GIT_CONFIG_COUNT
+for n in 0 1 2 3 4 5 6; do
+  export "GIT_CONFIG_KEY_$n" "GIT_CONFIG_VALUE_$n"
+done
+if [ -s "$grant/ca.crt" ]; then
+  GIT_SSL_CAINFO=$grant/ca.crt
+  export GIT_SSL_CAINFO
+fi
+# On a noexec mount Git would fall back to other ways of asking; the stage says so instead (K05).
+"$GIT_ASKPASS" selftest >/dev/null 2>&1 || die 82 "the askpass helper cannot be run here (missing, or a noexec mount)"
+# What Git says may repeat what a server said; the two values never reach a log (K02).
+forget_credential() { unset PHAROS_REPOSITORY_USERNAME PHAROS_REPOSITORY_PASSWORD; }
