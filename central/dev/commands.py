@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from central.dev.beto_commands import member, project
+from central.dev.run_commands import consent, repository
 from central.dev.told import told
 
 _STATE = click.Path(path_type=Path, file_okay=False)
@@ -36,6 +37,8 @@ _NEW_FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Whose account a key goes to: DIR/accounts.json, or what Beto and the Sites' reports say (P30).",
 )
+@click.option("--runs", is_flag=True, help="Accept Runs too, beside a Git host; needs --accounts reported.")
+@click.option("--git-listen", metavar="ADDRESS:PORT", help="Where the Git host listens; TLS in any case.")
 @click.pass_context
 def dev(
     context: click.Context,
@@ -47,6 +50,8 @@ def dev(
     sites: tuple[str, ...],
     pollers: int,
     accounts: str,
+    runs: bool,
+    git_listen: str | None,
 ) -> None:
     """Run central with its stand-ins until stopped: PostgreSQL, an OIDC issuer, Beto, and every process.
 
@@ -67,6 +72,8 @@ def dev(
             sites=sites or ("slurm",),
             pollers=pollers,
             reported=accounts == "reported",
+            runs=runs,
+            git_listen=git_listen,
         )
         sys.exit(run(plan))
 
@@ -145,5 +152,7 @@ def _required(state: Path | None) -> Path:
     return state
 
 
+dev.add_command(consent)
+dev.add_command(repository)
 dev.add_command(project)
 dev.add_command(member)

@@ -2,6 +2,7 @@
 
 import os
 
+from central.dev.execution_settings import audience_of
 from central.dev.plan import AUDIENCE, WALDUR_INSTANCE, DevPlan
 from central.dev.processes import Origin, Running
 
@@ -23,6 +24,7 @@ def document(plan: DevPlan, running: Running) -> dict[str, object]:
         "memberApi": {"url": running.member_api.url},
         "worker": {"url": running.worker.url},
         "oidc": {"issuer": running.issuer, "audience": AUDIENCE},
+        "runs": _runs(plan, running),
         "beto": {"control": str(plan.beto_control), "truth": str(plan.beto_truth)},
         "accounts": None if plan.reported else str(plan.accounts),
         "logs": str(plan.logs),
@@ -50,6 +52,13 @@ def summary(plan: DevPlan, running: Running) -> list[str]:
         f"OIDC issuer {running.issuer} (audience {AUDIENCE})",
         accounts,
     ]
+    if running.runs is not None:
+        lines += [
+            f"Project API {running.runs.project_api.url}",
+            f"Git host    {running.runs.git.url} (CA {running.runs.git.ca_file})",
+            f"a repository: pharos-central dev repository new --state {plan.state} --name group/project.git",
+            f"a consent:  pharos-central dev consent --state {plan.state} --member u1",
+        ]
     if running.site_api.ca_file is not None:
         lines.append(f"CA          {running.site_api.ca_file}")
     return [
@@ -60,6 +69,19 @@ def summary(plan: DevPlan, running: Running) -> list[str]:
         f"a Project:  pharos-central dev project new --state {plan.state} --ref WALDUR-PROJECT",
         f"a member:   pharos-central dev member add --state {plan.state} --username u1",
     ]
+
+
+def _runs(plan: DevPlan, running: Running) -> dict[str, object] | None:
+    if running.runs is None:
+        return None
+    return {
+        "projectApi": {"url": running.runs.project_api.url},
+        "worker": {"url": running.runs.worker.url},
+        "git": {**_origin(running.runs.git), "folder": str(plan.repositories)},
+        "slurmKeySets": {
+            site: f"{running.issuer}/slurm/{audience_of(site)}/jwks" for site in plan.slurm_sites
+        },
+    }
 
 
 def _origin(origin: Origin) -> dict[str, object]:

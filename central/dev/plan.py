@@ -20,6 +20,8 @@ ROLES: Final = {
     "views": "pharos_resource_provisioning_views",
     "queries": "pharos_resource_provisioning_queries",
     "reader": "pharos_resource_provisioning_reader",
+    "project_api": "pharos_project_api",
+    "execution": "pharos_execution",
 }
 """What a process connects as, by the name of the file that holds its URL."""
 OWNERS: Final = ("execution", "pipeline")
@@ -54,7 +56,7 @@ class Listening:
 @dataclass(frozen=True, slots=True)
 class DevPlan:
     """The stack. `tls_name` None: plain loopback. `reported`: whose account a key goes to comes from Sites'
-    reports and Beto (P30), not from the stand-in's file.
+    reports and Beto (P30), not from the stand-in's file. `runs`: Runs are accepted, and a Git host stands in.
     """
 
     state: Path
@@ -64,6 +66,8 @@ class DevPlan:
     sites: tuple[str, ...]
     pollers: int
     reported: bool
+    runs: bool
+    git: Listening
 
     @classmethod
     def of(
@@ -76,17 +80,22 @@ class DevPlan:
         sites: tuple[str, ...],
         pollers: int,
         reported: bool,
+        runs: bool = False,
+        git_listen: str | None = None,
     ) -> "DevPlan":
         """Checks what was typed. Raises `DevRefused`."""
         site_api = Listening.of("--site-listen", site_listen, tls_name)
         intake = Listening.of("--intake-listen", intake_listen, tls_name)
+        git = Listening.of("--git-listen", git_listen, tls_name)
+        if runs and not reported:
+            raise DevRefused("--runs needs --accounts reported: a Run's account is one that a Site confirmed")
         if tls_name is not None and not _DNS.fullmatch(tls_name):
             raise DevRefused(f"--tls-name {tls_name!r} is no lower-case DNS name, such as central.lab.test")
         for site in sites:
             if not is_site_name(site):
                 raise DevRefused(f"--site {site!r} is no environment's name, such as slurm")
         state, sites = state.resolve(), tuple(dict.fromkeys(sites))
-        return cls(state, site_api, intake, tls_name, sites, pollers, reported)
+        return cls(state, site_api, intake, tls_name, sites, pollers, reported, runs, git)
 
     @property
     def dev_json(self) -> Path:
@@ -122,6 +131,33 @@ class DevPlan:
     def beto_truth(self) -> Path:
         """What Beto's stand-in keeps between starts."""
         return self.state / "beto.json"
+
+    @property
+    def repositories(self) -> Path:
+        """Folder of the Git host's bare repositories."""
+        return self.state / "git"
+
+    @property
+    def git_name(self) -> str:
+        """The host in the Git host's URLs, for Sites and for central itself: its address, or with every
+        address the stack's name.
+        """
+        anywhere = self.git.host in ("0.0.0.0", "[::]")  # noqa: S104 - compared
+        return (self.tls_name or "localhost") if anywhere else self.git.host
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The owners of accepted work that are stand-ins: with Runs, Execution Core is real (P29)."""
+        return tuple(owner for owner in OWNERS if not (self.runs and owner == "execution"))
+
+    @property
+    def slurm_sites(self) -> tuple[str, ...]:
+        """Where Runs may go."""
+        return tuple(site for site in self.sites if site != "k8s")
+
+    def secret_file(self, name: str) -> Path:
+        """Where a secret of Runs stands; drawn once."""
+        return self.secrets / name
 
     def url_file(self, name: str) -> Path:
         """Where the database URL of one of `ROLES` stands; `beto`: the stand-in's, who owns the broker."""

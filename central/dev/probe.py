@@ -1,11 +1,21 @@
 """Asks a process of the stack whether it is there."""
 
+import socket
 from pathlib import Path
 from typing import Any, Final
 
 import urllib3
 
 _SECONDS: Final = 2.0
+
+
+def listens(port: int) -> bool:
+    """True while something takes connections at this port of loopback."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_SECONDS):
+            return True
+    except OSError:
+        return False
 
 
 def answers(url: str, ca_file: Path | None = None, name: str | None = None) -> bool:

@@ -10,8 +10,10 @@ from typing import Final
 import central
 from central.dev.certificates import ensure_authority, issue_leaf
 from central.dev.children import Child, Children
+from central.dev.execution_settings import ExecutionSettings, audience_of
 from central.dev.plan import AUDIENCE, OWNERS, WALDUR_INSTANCE, DevPlan, DevRefused, Listening
-from central.dev.probe import answers
+from central.dev.probe import answers, listens
+from central.dev.state import CLIENT_FILE, GIT_FILE
 from central.kernel.times import utc_now
 
 READY_SECONDS: Final = 60.0
@@ -20,6 +22,8 @@ PORT_OF: Final = {
     "provisioning-intake": "intake",
     "site-api": "site_api",
     "member-api": "member_api",
+    "project-api": "project_api",
+    "execution-worker": "execution",
 }
 FOR_SITES: Final = ("site-api", "provisioning-intake")
 """Origins of their own for Sites' agents (I18)."""
@@ -45,8 +49,18 @@ class Running:
     member_api: Origin
     worker: Origin
     issuer: str
+    runs: "RunParts | None"
     children: Children
     postgres_pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """What is there with `--runs`."""
+
+    project_api: Origin
+    worker: Origin
+    git: Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +77,10 @@ class _Starter:
         arguments = [
             "--listen", f"127.0.0.1:{port}", "--audience", AUDIENCE,
             "--keys", str(self.plan.secrets / "oidc-keys.json"), "--parent", str(os.getpid()),
+            "--client-secret-file", str(self.plan.secret_file(CLIENT_FILE)),
         ]  # fmt: skip
+        for site in self.plan.slurm_sites:
+            arguments += ["--slurm-audience", audience_of(site)]
         self._simulator("oidc-issuer", "tests.simulators.oidc", arguments)
         return f"http://127.0.0.1:{port}"
 
@@ -73,10 +90,26 @@ class _Starter:
             "--broker-url-file", str(self.plan.url_file("beto")), "--state", str(self.plan.beto_truth),
             "--control", str(self.plan.beto_control), "--parent", str(os.getpid()),
         ]  # fmt: skip
-        for owner in OWNERS:
+        for owner in self.plan.owners:
             arguments += ["--owner", owner]
         self.plan.beto_control.unlink(missing_ok=True)
         self._simulator("beto", "tests.simulators.beto", arguments)
+
+    def git(self) -> Origin:
+        """The Git host, over TLS, and who gives out its credentials, on loopback."""
+        plan, at = self.plan, f"{self.plan.git.host}:{self.ports['git']}"
+        now = utc_now()
+        ca_file = ensure_authority(plan.tls, now)
+        name = plan.tls_name or "localhost"
+        certificate, key = issue_leaf(plan.tls, name, plan.git.host, now, stem="git")
+        arguments = [
+            "--folder", str(plan.repositories), "--listen", at, "--tls-name", plan.git_name,
+            "--tls-certificate", str(certificate), "--tls-key", str(key),
+            "--credentials-token-file", str(plan.secret_file(GIT_FILE)),
+            "--credentials-listen", f"127.0.0.1:{self.ports['credentials']}", "--parent", str(os.getpid()),
+        ]  # fmt: skip
+        self._simulator("git", "tests.simulators.git", arguments)
+        return Origin(f"https://{plan.git_name}:{self.ports['git']}", at, ca_file)
 
     def serve(self, name: str, words: str, at: Listening, settings: Mapping[str, str]) -> Origin:
         """Starts `pharos-central WORDS` listening there; over TLS where Sites reach it by a name."""
@@ -105,6 +138,8 @@ class _Starter:
             elif child.name == "oidc-issuer":
                 ready = f"{issuer}/.well-known/openid-configuration"
                 self.children.wait_until(child, partial(answers, ready), READY_SECONDS)
+            elif child.name == "git":
+                self.children.wait_until(child, partial(listens, self.ports["credentials"]), READY_SECONDS)
             else:
                 self.children.wait_until(child, self.plan.beto_control.exists, READY_SECONDS)
 
@@ -140,23 +175,30 @@ def start_processes(
     intake = starter.serve(
         "provisioning-intake", "serve provisioning-intake", plan.intake, _intake_settings(plan)
     )
-    site_api = starter.serve("site-api", "serve site-api", plan.site_api, _site_settings(plan))
-    member_api = starter.serve("member-api", "serve member-api", loopback, _member_settings(plan, issuer))
+    execution = ExecutionSettings(plan, issuer, ports["credentials"])
+    site_api = starter.serve("site-api", "serve site-api", plan.site_api, execution.site_api())
+    member_api = starter.serve(
+        "member-api", "serve member-api", loopback, _member_settings(plan, issuer) | execution.tokens()
+    )
     origins = {
         "provisioning-worker": worker,
         "provisioning-intake": intake,
         "site-api": site_api,
         "member-api": member_api,
     }
+    runs = _start_runs(starter, execution) if plan.runs else None
+    if runs is not None:
+        origins |= {"project-api": runs.project_api, "execution-worker": runs.worker}
     starter.wait(origins, issuer)
-    return Running(site_api, intake, member_api, worker, issuer, children, postgres_pid)
+    return Running(site_api, intake, member_api, worker, issuer, runs, children, postgres_pid)
 
 
-def _site_settings(plan: DevPlan) -> dict[str, str]:
-    return {
-        "PHAROS_DATABASE_URL_FILE": str(plan.url_file("site_api")),
-        "PHAROS_SITE_API_POLLERS": str(plan.pollers),
-    }
+def _start_runs(starter: _Starter, execution: ExecutionSettings) -> RunParts:
+    loopback = Listening("127.0.0.1", 0)
+    git = starter.git()
+    project_api = starter.serve("project-api", "serve project-api", loopback, execution.project_api())
+    worker = starter.serve("execution-worker", "work execution", loopback, execution.worker())
+    return RunParts(project_api, worker, git)
 
 
 def _owner_settings(plan: DevPlan) -> dict[str, str]:

@@ -22,6 +22,7 @@ from central.dev.state import (
     choose_ports,
     ensure_accounts,
     ensure_intake_keys,
+    ensure_run_secrets,
     make_folders,
     only_one,
     write_dev_json,
@@ -63,6 +64,7 @@ def run(plan: DevPlan) -> int:
 def _start(plan: DevPlan, held: ExitStack) -> Running:
     ensure_accounts(plan)
     ensure_intake_keys(plan)
+    ensure_run_secrets(plan)
     ports = choose_ports(plan)
     postgres = EmbeddedPostgres(plan.state / "postgres")
     urls = held.enter_context(postgres)

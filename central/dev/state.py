@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import socket
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,14 @@ from typing import Any, Final
 
 from central.dev.plan import DevPlan, DevRefused, Listening
 
-PORTS: Final = ("site_api", "intake", "member_api", "worker", "oidc")
+PORTS: Final = (
+    "site_api", "intake", "member_api", "worker", "oidc", "project_api", "execution", "git", "credentials",
+)  # fmt: skip
+
+
+CLIENT_FILE: Final = "oidc-client-secret"
+GIT_FILE: Final = "git-credentials-token"
+CONSENT_FILE: Final = "consent-key"
 
 
 def make_folders(plan: DevPlan) -> None:
@@ -43,7 +51,7 @@ def choose_ports(plan: DevPlan) -> dict[str, int]:
     """The ports of the last start where they are still free, so that URLs stay; others are drawn."""
     path = plan.state / "ports.json"
     earlier: dict[str, Any] = json.loads(path.read_text(encoding="ascii")) if path.exists() else {}
-    wanted = {"site_api": plan.site_api, "intake": plan.intake}
+    wanted = {"site_api": plan.site_api, "intake": plan.intake, "git": plan.git}
     ports: dict[str, int] = {}
     for name in PORTS:
         at = wanted.get(name, Listening("127.0.0.1", 0))
@@ -94,6 +102,15 @@ def ensure_intake_keys(plan: DevPlan) -> None:
     for site in plan.sites:
         if not plan.intake_key_file(site).exists():
             write_private(plan.intake_key_file(site), secrets.token_urlsafe(32) + "\n")
+
+
+def ensure_run_secrets(plan: DevPlan) -> None:
+    """Draws once what Runs need: central's words at the issuer and the Git host, the key of consents."""
+    words = {CLIENT_FILE: secrets.token_urlsafe(32), GIT_FILE: secrets.token_urlsafe(32)}
+    words[CONSENT_FILE] = urlsafe_b64encode(secrets.token_bytes(32)).decode("ascii")
+    for name, word in words.items():
+        if not plan.secret_file(name).exists():
+            write_private(plan.secret_file(name), word + "\n")
 
 
 def write_private(path: Path, text: str) -> None:

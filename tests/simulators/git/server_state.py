@@ -10,13 +10,16 @@ Rules it keeps (K02–K12, S2):
 
 import hmac
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 BACKEND: Final = Path("/usr/lib/git-core/git-http-backend")
+_SOMEBODY: Final = ("-c", "user.name=Development", "-c", "user.email=development@example.org")
 UPDATE_HOOK: Final = """\
 #!/bin/sh
 # $1 is the ref to be written; PHAROS_GIT_WRITES lists the prefixes this credential may write.
@@ -85,6 +88,19 @@ class Repositories:
         hook.chmod(0o755)
         (path / "lfs").mkdir()
         return path
+
+    def commit(self, name: str, source: Path | None) -> str:
+        """Puts the files of a folder, or none, on `main`; the commit."""
+        with tempfile.TemporaryDirectory(prefix="pharos-git-") as folder:
+            work = Path(folder) / "work"
+            if source is not None:
+                shutil.copytree(source, work, ignore=shutil.ignore_patterns(".git"))
+            work.mkdir(exist_ok=True)
+            _git("init", "--quiet", "--initial-branch=main", str(work))
+            _git("-C", str(work), "add", "--all")
+            _git("-C", str(work), *_SOMEBODY, "commit", "--quiet", "--allow-empty", "--message", "first")
+            _git("-C", str(self.path(name)), "fetch", "--quiet", str(work), "main:main")
+            return _git("-C", str(work), "rev-parse", "HEAD").strip()
 
     def path(self, name: str) -> Path:
         """Where the repository lies. `ValueError` for a name that leaves the folder."""
