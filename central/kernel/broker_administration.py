@@ -113,9 +113,15 @@ class BrokerAdministration:
         ]
 
     def buried(self, queue: str | None, limit: int) -> Sequence[Buried]:
-        """What was buried, in one queue or all, due_since first."""
+        """At most `limit` of what was buried, in one queue or (None) all, oldest first."""
         params = {"queue": queue, "limit": limit}
         return self._database.run(lambda tx: tx.all(Buried, self._queries["buried"], params), repeatable=True)
+
+    def buried_positions(self, queue: str, some: Sequence[int] | None) -> Sequence[int]:
+        """Where a queue's buried messages are, ascending: those of `some`, or (None) every one."""
+        params = {"queue": queue, "some": None if some is None else list(some)}
+        rows = self._database.run(lambda tx: tx.all(_Position, self._queries["positions"], params))
+        return [row.position for row in rows]
 
     def replay(self, queue: str, positions: Sequence[int]) -> int:
         """Puts buried messages back at the queue's end with all attempts before them. How many there were."""
@@ -145,6 +151,11 @@ class _QueueRow:
     waiting: int
     due_since: datetime | None
     dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    position: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,9 @@ from central.kernel.times import format_rfc3339
 from central.processes import execution_worker, retention
 from central.processes.broker_link import administration
 from central.processes.provisioning_worker import ADMINISTRATION
-from central.processes.refusals import QueueUnknown
+from central.processes.refusals import DeadLetterUnknown, QueueUnknown
 from central.retention.domain.ids import Owner
 from central.settings import Settings
-
-_PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +63,17 @@ def list_buried(settings: Settings, queue: str | None, limit: int) -> list[dict[
 def take_out(
     settings: Settings, queue: str, positions: Sequence[int] | None, *, replay: bool, dry_run: bool
 ) -> int:
-    """Replays or discards buried messages, all with None. How many. Raises `QueueUnknown`."""
+    """Replays or discards buried messages, all with None. How many. Raises `QueueUnknown`, and
+    `DeadLetterUnknown` for a position without one: then nothing is done.
+    """
     with administration(settings.database_direct_url) as broker:
         _known(broker.queues(), queue)
-        there = [one.position for one in broker.buried(queue, _PAGE)]
-        chosen = there if positions is None else sorted(set(positions) & set(there))
+        chosen = broker.buried_positions(queue, positions)
+        strange = set(positions or ()).difference(chosen)
+        if strange:
+            raise DeadLetterUnknown(
+                f"{queue} has no buried message at {', '.join(map(str, sorted(strange)))}"
+            )
         if dry_run:
             return len(chosen)
         return broker.replay(queue, chosen) if replay else broker.discard(queue, chosen)

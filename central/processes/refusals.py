@@ -31,6 +31,10 @@ class RunUnknown(Exception):
     """There is no Run of this id; the message is the id."""
 
 
+class DeadLetterUnknown(Exception):
+    """No message is buried there; the message says where."""
+
+
 class StartRefused(Exception):
     """What the settings ask for must not run; the message says what to change."""
 
@@ -44,6 +48,7 @@ OperatorRefused: Final = (
     AllocationUnknown,
     MemberUnknown,
     ProjectUnknown,
+    DeadLetterUnknown,
     QueueUnknown,
     RunUnknown,
     StartRefused,
@@ -74,6 +79,10 @@ def refusal_of(error: Exception) -> tuple[str, str]:
         QueueUnknown: (
             "queue_unknown",
             f"the broker has no queue {error}; `pharos-central broker queues` shows those that are",
+        ),
+        DeadLetterUnknown: (
+            "dead_letter_unknown",
+            f"{error}; `pharos-central broker dead-letters list` shows those that are",
         ),
         RunUnknown: (
             "run_unknown",

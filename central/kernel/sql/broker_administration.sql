@@ -17,6 +17,12 @@ SELECT queue, position, message_id, topic, octet_length(body) AS size, attempts,
 FROM broker.dead_letters WHERE %(queue)s::text IS NULL OR queue = %(queue)s
 ORDER BY died_at, queue, position LIMIT %(limit)s;
 
+-- name: positions
+-- Where a queue's buried messages are: some of them, or every one (NULL).
+SELECT position FROM broker.dead_letters
+WHERE queue = %(queue)s AND (%(some)s::bigint[] IS NULL OR position = ANY (%(some)s::bigint[]))
+ORDER BY position;
+
 -- name: replay
 -- Puts buried messages back at the end of their queue and wakes its consumer.
 WITH gone AS (

@@ -74,6 +74,10 @@ def test_x12_a_replayed_message_comes_again_with_every_attempt(
     administration.apply(WANTED)
     bury(broker, b"1", b"2", b"3")
     first, second, third = administration.buried(QUEUE.name, 10)
+    everywhere = [first.position, second.position, third.position]
+    assert administration.buried_positions(QUEUE.name, None) == everywhere
+    assert administration.buried_positions(QUEUE.name, [third.position, 10**9]) == everywhere[2:]
+    assert administration.buried_positions("trial.questions", everywhere) == []
     assert administration.replay(QUEUE.name, [first.position, third.position]) == 2
     assert administration.replay(QUEUE.name, [first.position]) == 0
     assert administration.replay("trial.questions", [second.position]) == 0

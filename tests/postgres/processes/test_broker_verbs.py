@@ -44,7 +44,7 @@ def test_x12_administer_shows_does_and_then_has_nothing_to_do(programs: Programs
     assert broker(programs, "administer") == {"schema": 1, "dryRun": False, "declared": [], "enrolled": []}
     identities = {one["identity"] for one in done["enrolled"]}
     owner = "pharos_resource_provisioning"
-    assert identities == {f"{owner}_views", f"{owner}_queries", f"{owner}_reader"}
+    assert identities == {f"{owner}_views", f"{owner}_queries", f"{owner}_reader", "pharos_execution"}
     assert {queue["queue"] for queue in broker(programs, "queues")["queues"]} == set(done["declared"])
 
 
@@ -59,6 +59,9 @@ def test_x12_dead_letters_are_listed_replayed_and_discarded(programs: Programs) 
     assert broker(programs, *replay, first, "--dry-run")["count"] == 1
     assert len(broker(programs, "dead-letters", "list", "--queue", QUEUE.name)["deadLetters"]) == 3
     assert broker(programs, *replay, first)["count"] == 1
+    again = programs.run(programs.administrator(), "broker", *replay, str(listed[1]["position"]), first)
+    refused = f"refused (dead_letter_unknown): {QUEUE.name} has no buried message at {first};"
+    assert (again.returncode, refused in again.stderr) == (3, True), again.stderr
     assert broker(programs, "dead-letters", "discard", "--queue", QUEUE.name, "--all")["count"] == 2
     (shown,) = [queue for queue in broker(programs, "queues")["queues"] if queue["queue"] == QUEUE.name]
     assert (shown["waiting"], shown["buried"]) == (1, 0)
