@@ -35,14 +35,13 @@ from central.execution.entrypoints.work_questions import QUEUE, WorkQuestions
 from central.kernel.broker import Act, Broker, QueueSpec
 from central.kernel.broker_administration import Administration, Enrolment
 from central.kernel.database import Database
-from central.kernel.errors import Unavailable
 from central.kernel.leases import Leases
-from central.kernel.observability import event
 from central.kernel.times import Clock, utc_now
 from central.processes.background import Background
 from central.processes.broker_rights import require_rights
 from central.processes.execution import repository_credentials
 from central.processes.execution_ports import AllocatedResources, BetoAuthorities, run_accounts
+from central.processes.leased_passes import LeasedPasses, Turn
 from central.processes.provisioning_worker import BetoView
 from central.processes.refusals import StartRefused
 from central.projects.adapters.beto_questions import QUEUE as BETO
@@ -90,6 +89,7 @@ class PassMetrics:
     """What the worker counts; labels are passes and outcomes, never names (X9)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
         self.passes = Counter(
             "pharos_execution_passes_total",
             "Passes over Runs by outcome.",
@@ -108,12 +108,6 @@ class PassMetrics:
             ["name"],
             registry=registry,
         )
-        self.missed = Gauge(
-            "pharos_pass_missed",
-            "Intervals in which no replica began the pass, ever (O3).",
-            ["name"],
-            registry=registry,
-        )
 
 
 class ExecutionWorker:
@@ -129,7 +123,7 @@ class ExecutionWorker:
         metrics: PassMetrics,
         clock: Clock,
     ) -> None:
-        self._leases = leases
+        self._leased = LeasedPasses(leases, metrics.registry, _LOG)
         self._metrics = metrics
         self._clock = clock
         self._broker = broker
@@ -150,29 +144,14 @@ class ExecutionWorker:
             ending.wait(due.every.total_seconds())
 
     def _turn(self, due: DuePass) -> None:
-        """Does the pass if it is due and nobody else's now; what it meets is told and tried again."""
-        try:
-            lease = self._leases.take(due.lease, every=due.every, hold=HOLD)
-            if lease is None:
-                return
-            self._metrics.missed.labels(due.lease).set(lease.missed)
-            try:
-                done = due.work(self._clock())
-            finally:
-                self._leases.give_back(lease)
-        except Unavailable as error:
-            self._count(due, "unavailable")
-            event(_LOG, "pass_unavailable", level=logging.WARNING, lease=due.lease, code=error.code)
-        except Exception as error:  # noqa: BLE001 - a thread that ends would end the pass for ever
-            self._count(due, "failed")
-            event(_LOG, "pass_failed", level=logging.ERROR, lease=due.lease, error=error)
-        else:
-            self._count(due, "done")
-            self._metrics.changed.labels(due.name).inc(done.changed)
-            self._metrics.unavailable.labels(due.name).set(done.unavailable)
+        turn = self._leased.turn(due.lease, partial(self._pass, due), every=due.every, hold=HOLD)
+        if turn is not Turn.NOT_DUE:
+            self._metrics.passes.labels(due.name, turn.value).inc()
 
-    def _count(self, due: DuePass, outcome: str) -> None:
-        self._metrics.passes.labels(due.name, outcome).inc()
+    def _pass(self, due: DuePass) -> None:
+        done = due.work(self._clock())
+        self._metrics.changed.labels(due.name).inc(done.changed)
+        self._metrics.unavailable.labels(due.name).set(done.unavailable)
 
 
 def execution_worker(

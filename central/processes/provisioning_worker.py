@@ -25,6 +25,7 @@ from central.kernel.observability import event
 from central.kernel.times import Clock, utc_now
 from central.processes.background import Background
 from central.processes.broker_rights import require_rights
+from central.processes.leased_passes import LeasedPasses
 from central.projects.adapters.beto_questions import QUEUE, BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
@@ -144,10 +145,11 @@ class BetoView:
         return BetoQuestions(ask, ask_all=ask_all)
 
 
-class WorkerMetrics:
-    """What the worker counts; labels are scopes and outcomes, never names (X9)."""
+class ViewMetrics:
+    """What the worker counts of the view; labels are scopes and outcomes, never names (X9)."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
         self.passes = Counter(
             "pharos_view_passes_total",
             "Passes over a scope of Beto's view by outcome; `unreadable` and `elsewhere` are missed ones.",
@@ -157,12 +159,6 @@ class WorkerMetrics:
         self.current = Gauge(
             "pharos_view_current", "1 while the scope answers.", ["scope"], registry=registry
         )
-        self.missed = Gauge(
-            "pharos_pass_missed",
-            "Intervals in which no replica began the pass, ever (O3).",
-            ["name"],
-            registry=registry,
-        )
 
 
 class ViewWorker:
@@ -171,10 +167,10 @@ class ViewWorker:
     A pass over a scope, and the forgetting of receipts, each hold a lease: replicas share them (O3).
     """
 
-    def __init__(self, view: BetoView, metrics: WorkerMetrics) -> None:
+    def __init__(self, view: BetoView, metrics: ViewMetrics) -> None:
         self._view = view
         self._metrics = metrics
-        self._leases = Leases(view.database)
+        self._leased = LeasedPasses(Leases(view.database), metrics.registry, _LOG)
         self._background = Background()
         for consumer in view.consumers():
             self._background.add(consumer.queue, partial(consumer.run, view.broker))
@@ -198,27 +194,11 @@ class ViewWorker:
         while not ending.is_set():
             for name, work in passes:
                 if not ending.is_set():
-                    self._leased(name, work)
+                    limits = self._view.limits
+                    hold = timedelta(seconds=limits.pass_seconds)
+                    self._leased.turn(name, work, every=limits.compare_every, hold=hold)
             self._show()
             ending.wait(self._view.limits.compare_every.total_seconds())
-
-    def _leased(self, name: str, work: Callable[[], object]) -> None:
-        """Does a pass that is due and nobody else's now; what it meets is told and tried again when due."""
-        try:
-            limits = self._view.limits
-            hold = timedelta(seconds=limits.pass_seconds)
-            lease = self._leases.take(name, every=limits.compare_every, hold=hold)
-            if lease is None:
-                return
-            self._metrics.missed.labels(name).set(lease.missed)
-            try:
-                work()
-            finally:
-                self._leases.give_back(lease)
-        except Unavailable as error:
-            event(_LOG, "pass_unavailable", level=logging.WARNING, lease=name, code=error.code)
-        except Exception as error:  # noqa: BLE001 - one pass must not stop the others
-            event(_LOG, "pass_failed", level=logging.ERROR, lease=name, error=error)
 
     def _show(self) -> None:
         """What every replica tells of the view, whoever keeps it."""

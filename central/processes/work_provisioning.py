@@ -14,7 +14,7 @@ from central.kernel.observability import Metrics, configure_logging
 from central.kernel.serving import Service, serve
 from central.processes.broker_link import open_broker, require_broker
 from central.processes.options import database_options, name_ignored, serving_options
-from central.processes.provisioning_worker import BetoView, ViewWorker, WorkerMetrics, require_beto
+from central.processes.provisioning_worker import BetoView, ViewMetrics, ViewWorker, require_beto
 from central.processes.retention import require_owners, retention_worker
 from central.processes.schema import CONTEXTS
 from central.retention.domain.ids import Owner
@@ -44,7 +44,7 @@ class ProvisioningWork:
         metrics = Metrics(NAME)
         metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         workers = (
-            ViewWorker(BetoView(database, views.broker), WorkerMetrics(metrics.registry)),
+            ViewWorker(BetoView(database, views.broker), ViewMetrics(metrics.registry)),
             retention_worker(database, queries.broker, metrics.registry, owners=_owners(self.settings)),
         )
 

@@ -18,8 +18,8 @@ from central.kernel.times import utc_now
 from central.processes.provisioning_worker import (
     ADMINISTRATION,
     BetoView,
+    ViewMetrics,
     ViewWorker,
-    WorkerMetrics,
     require_beto,
     require_questions,
 )
@@ -54,7 +54,7 @@ def eventually(check: Callable[[], bool], seconds: float = 30) -> None:
 @contextmanager
 def working(view: BetoView) -> Iterator[CollectorRegistry]:
     registry = CollectorRegistry()
-    worker = ViewWorker(view, WorkerMetrics(registry))
+    worker = ViewWorker(view, ViewMetrics(registry))
     worker.start()
     try:
         yield registry
@@ -135,4 +135,4 @@ def test_an_enrolled_identity_starts_and_another_does_not(
         ):
             require_beto(silent)
         with login(pg_server, name) as nobody, pytest.raises(StartRefused):
-            ViewWorker(BetoView(owner, nobody, LIMITS), WorkerMetrics(CollectorRegistry())).start()
+            ViewWorker(BetoView(owner, nobody, LIMITS), ViewMetrics(CollectorRegistry())).start()
