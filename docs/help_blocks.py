@@ -21,6 +21,7 @@ CALLS = {
     "pharos-installer": "from installer.cli import main; main()",
     "pharos-ssh-access": "from site_bundle.ssh_access.main import main; raise SystemExit(main())",
     "pharos-reporter": "from site_bundle.reporter.main import main; raise SystemExit(main())",
+    "pharos-runtime": "from site_bundle.runtime.main import main; raise SystemExit(main())",
 }
 """How the console scripts of pyproject.toml are called without being installed."""
 
