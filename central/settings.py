@@ -275,9 +275,9 @@ def _assemble(
         database_url=values[url],
         database_direct_url=values["PHAROS_DATABASE_DIRECT_URL"] or values[url],
         provisioning_url=values["RESOURCE_PROVISIONING_DATABASE_URL"],
-        views_broker=_broker(values, "VIEWS"),
-        queries_broker=_broker(values, "QUERIES"),
-        execution_broker=_broker_urls(values, "PHAROS_EXECUTION_BROKER"),
+        views_broker=_broker(values, f"{_OURS[1]}VIEWS"),
+        queries_broker=_broker(values, f"{_OURS[1]}QUERIES"),
+        execution_broker=_broker(values, f"{_OURS[0]}EXECUTION"),
         work_owners=values["PHAROS_ACCEPTED_WORK_OWNERS"],
         prepared_statements=values["PHAROS_DATABASE_PREPARED_STATEMENTS"] == "on",
         listen=values.get(listen),
@@ -299,11 +299,8 @@ def _assemble(
 
 
 def _broker(values: Mapping[str, Any], identity: str) -> BrokerUrls | None:
-    return _broker_urls(values, f"RESOURCE_PROVISIONING_{identity}_BROKER")
-
-
-def _broker_urls(values: Mapping[str, Any], name: str) -> BrokerUrls | None:
-    url, direct = values[f"{name}_URL"], values[f"{name}_DIRECT_URL"]
+    url = values[f"{identity}_BROKER_URL"]
+    direct = values[f"{identity}_BROKER_DIRECT_URL"]
     return BrokerUrls(url, direct or url) if url else None
 
 
