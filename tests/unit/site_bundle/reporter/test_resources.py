@@ -7,13 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from site_bundle.reporter.adapters.slurm_cluster import _accounts, canonical
+from site_bundle.reporter.adapters.slurm_cluster import _accounts, _jobs, canonical
 from site_bundle.reporter.domain.amounts import checked_capacity, node_capacity
 from site_bundle.reporter.domain.decide import ResourceReport
 from site_bundle.reporter.domain.sources import Listing, Row, RowState
 from site_bundle.reporter.domain.usage import compare, node_seconds
 from site_bundle.slurm.associations import ShowAssociations
 from site_bundle.slurm.errors import UnreadableOutputError
+from site_bundle.slurm.running_jobs import RunningJob
 from site_bundle.slurm.tres import parse_tres
 from tests.unit.site_bundle.reporter.scenes import (
     CAPACITY,
@@ -84,6 +85,31 @@ def test_x3_unreadable_job_hides_the_use_alone() -> None:
 def test_w37_component_slurm_does_not_count_is_left_out() -> None:
     found = report(slurm=slurm(account(gpu=1), known=KNOWN - {"gpu.gh200"}))
     assert found.applied == {"cpu": 16000, "memory": 64 * GIB} and found.used is None
+
+
+@pytest.mark.parametrize("taken", ["pharos", "root"])
+def test_w36_the_parent_itself_is_no_allocation(taken: str) -> None:
+    decision = decided(listing=Listing((replace(ROW, account=taken),)))
+    assert decision.resources[0].applied is None and not decision.sets
+    assert faults(decision) == ["account_outside_parent"]
+
+
+@pytest.mark.parametrize(
+    ("held", "used"),
+    [
+        ("cpu=2,gres/gpu=1,gres/gpu:gh200=1", 1),
+        ("cpu=2,gres/gpu:gh200=1", 1),
+        ("cpu=2,gres/gpu=1", None),
+        ("cpu=2,gres/gpu=3,gres/gpu:gh200=1,gres/gpu:h100=1", None),
+    ],
+)
+def test_w14_a22_devices_of_no_model_are_of_no_component(held: str, used: int | None) -> None:
+    """Counted once where both forms are listed; of a job with others nothing exact is known."""
+    jobs = _jobs([RunningJob(7, "Proj_A", held)])
+    decision = decided(slurm=slurm(account(gpu_gh200=2), jobs=jobs))
+    found = decision.resources[0].used
+    assert (found or {}).get("gpu.gh200") == used
+    assert faults(decision) == ([] if used else ["usage_unreadable"])
 
 
 def test_w36_a07_account_outside_the_parent_is_not_spoken_of() -> None:
