@@ -86,7 +86,8 @@ def lifecycle_of(facts: Facts) -> tuple[Lifecycle, tuple[Reason, ...]]:
     """The lifecycle that follows from the facts, with its reasons.
 
     The provider's own trouble and an unproven Project come before a pause, a pause before limits: a member is
-    told first what no pause can end.
+    told first what no pause can end. Where nothing is applied, or that is not known, no earlier limits are in
+    force: that is pending and not changing.
     """
     if facts.state is ProviderState.TERMINATED:
         return Lifecycle.RETIRED, ()
@@ -103,4 +104,5 @@ def lifecycle_of(facts: Facts) -> tuple[Lifecycle, tuple[Reason, ...]]:
         return Lifecycle.SUSPENDED, ()
     if not reasons:
         return Lifecycle.READY, ()
-    return (Lifecycle.PENDING if facts.applied is None else Lifecycle.CHANGING), reasons
+    in_force = facts.applied is not None and facts.applied.pairs
+    return (Lifecycle.CHANGING if in_force else Lifecycle.PENDING), reasons

@@ -79,7 +79,7 @@ class History:
             return "suspended", []
         if not unsettled:
             return "ready", []
-        return ("pending" if facts["applied"] is None else "changing"), ["limits_not_applied"]
+        return ("changing" if facts["applied"] else "pending"), ["limits_not_applied"]
 
 
 @dataclass(slots=True)

@@ -81,6 +81,7 @@ def after(*observations: Observation, project: UUID | None = PROJECT) -> Saved:
         ({"state": ProviderState.TERMINATING}, PROJECT, Lifecycle.PENDING, (Reason.PROVISIONING,)),
         ({"state": ProviderState.ERRED}, PROJECT, Lifecycle.PENDING, (Reason.PROVIDER_ERRED,)),
         ({"applied": None}, PROJECT, Lifecycle.PENDING, (Reason.LIMITS_NOT_APPLIED,)),
+        ({"applied": Amounts.of({})}, PROJECT, Lifecycle.PENDING, (Reason.LIMITS_NOT_APPLIED,)),
         ({"configured": None, "applied": None}, PROJECT, Lifecycle.PENDING, (Reason.LIMITS_NOT_APPLIED,)),
         ({"configured": LARGE}, PROJECT, Lifecycle.CHANGING, (Reason.LIMITS_NOT_APPLIED,)),
         ({"configured": Amounts.of({})}, PROJECT, Lifecycle.CHANGING, (Reason.LIMITS_NOT_APPLIED,)),
