@@ -128,7 +128,7 @@ def _status_lines(document: dict[str, Any]) -> list[str]:
     return [
         f"  mode {document['mode']}, {'draining' if document['draining'] else 'taking work'}",
         f"  commands: {commands or 'none'}; {document['outbox']['waiting']} words wait for central",
-        f"  last poll {document['lastPollAt'] or 'none yet'}, last look {document['lastLookAt'] or 'none yet'}",
+        f"  last poll {document['lastPollAt'] or 'none yet'}, look {document['lastLookAt'] or 'none yet'}",
         f"  Slurm commands a minute: {slurm['commandsPerMinute']}",
     ]
 

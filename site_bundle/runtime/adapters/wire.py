@@ -93,6 +93,8 @@ class SubmitBody:
             raise ValueError("members of another stage")
         if not all(_COMPONENT.fullmatch(name) for name in self.resources):
             raise ValueError("a component no job can have")
+        if not self.resources.get("cpu") or not self.resources.get("memory"):
+            raise ValueError("a job without CPU or memory")
         return Submit(
             stage,
             dict(self.resources),

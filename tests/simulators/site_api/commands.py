@@ -18,6 +18,8 @@ CALL = re.compile(
     r"/v1/site/commands(?:/(unacknowledged|maintenance|([0-9a-f-]{36})/(ack|result|member-token)))?"
 )
 VERDICTS = {"completed", "failed", "cancelled", "timed_out", "out_of_memory", "node_failed", "lost"}
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMPONENT = re.compile(r"cpu|memory|gpu\.[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 REF = re.compile(r"refs/heads/pharos/runs/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 FORMS = {
     "ack": ["schema", "ackId", "attemptId", "acknowledgedAt", "outcome", "jobId", "cluster", "code"],
@@ -186,8 +188,9 @@ def _named(value: Any) -> bool:
     return value is None or (isinstance(value, str) and NAME.fullmatch(value) is not None)
 
 
-def _check_ack(body: dict[str, Any], _now: datetime) -> None:
-    parse_time(body["acknowledgedAt"])
+def _check_ack(body: dict[str, Any], now: datetime) -> None:
+    if parse_time(body["acknowledgedAt"]) > now + timedelta(seconds=5):
+        raise Problem(422, "observed_in_future")
     accepted = body["outcome"] == "accepted"
     if (
         body["outcome"] not in {"accepted", "refused"}
@@ -196,7 +199,9 @@ def _check_ack(body: dict[str, Any], _now: datetime) -> None:
     ):
         raise Problem(400, "body_invalid")
     job = body["jobId"]
-    if job is not None and not (accepted and re.fullmatch(r"[1-9][0-9]{0,18}", job) and body["cluster"]):
+    if job is not None and not (
+        accepted and isinstance(job, str) and re.fullmatch(r"[1-9][0-9]{0,18}", job) and body["cluster"]
+    ):
         raise Problem(400, "body_invalid")
 
 
@@ -218,13 +223,19 @@ def _check_result(body: dict[str, Any], now: datetime) -> None:
     usage, output = body["usage"], body["output"]
     if usage is not None and (list(usage) != ["elapsedSeconds", "allocated"] or not _amounts(usage)):
         raise Problem(400, "body_invalid")
-    if output is not None and not (list(output) == ["ref", "commit"] and REF.fullmatch(output["ref"])):
+    if output is not None and not (
+        list(output) == ["ref", "commit"]
+        and REF.fullmatch(output["ref"])
+        and COMMIT.fullmatch(output["commit"])
+    ):
         raise Problem(400, "body_invalid")
 
 
 def _amounts(usage: dict[str, Any]) -> bool:
     numbers = [usage["elapsedSeconds"], *usage["allocated"].values()]
-    return all(type(number) is int and 0 <= number < 2**63 for number in numbers)
+    return all(type(number) is int and 0 <= number < 2**63 for number in numbers) and all(
+        COMPONENT.fullmatch(name) for name in usage["allocated"]
+    )
 
 
 def answer(  # noqa: PLR0917 - a request's parts
