@@ -34,3 +34,26 @@ def test_e4_one_run_from_post_to_a_confirmed_output(world: World, site: Scripted
     until(lambda: world.giver.given == set())
     login = jwt.decode(next(iter(site.tokens.values()))["token"], options={"verify_signature": False})
     assert login["preferred_username"] == member.username
+
+
+def test_o1_an_operator_is_shown_why_a_run_is_in_its_state(world: World, site: ScriptedSite) -> None:
+    member = world.new_member(consent=False)
+    body = world.run_body()
+    until(lambda: world.start(member, "00000000-0000-4000-8000-0000000000aa", **body)[0] in (200, 201))
+    named = world.start(member, "00000000-0000-4000-8000-0000000000aa", **body)[1]["runId"]
+    until(lambda: world.state(member, named) == ("waiting", "consent_expired"))
+    [command] = site.of(named)
+    assert site.token(command)[0] == 409
+    listed = {run["runId"]: run for run in world.operator("show", "runs", "--live")["runs"]}
+    assert (listed[named]["state"], listed[named]["reason"]) == ("waiting", "consent_expired")
+    links = {each["link"]: each["text"] for each in world.operator("explain", "run", named)["links"]}
+    assert links["run"].startswith("waiting (consent_expired)")
+    assert links["consent"] == "the member never gave one: no token can be got"
+    assert links["account"] == "confirmed by the Site, exactly the saved one"
+    assert links["stage-in"].startswith(f"issued, command {command['sequence']}")
+    assert links["maintenance"] in ("slurm never stated any", "takes new work")
+    assert member.username in links["identity"]
+    unknown = world.programs.run(
+        {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator")}, "explain", "run", str(uuid4())
+    )
+    assert (unknown.returncode, "run_unknown" in unknown.stderr) == (3, True)

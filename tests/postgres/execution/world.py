@@ -200,6 +200,13 @@ class World:
         status, body = self.call("intake", "GET", path, KEY)
         return status, [each["username"] for each in body.get("accounts", [])]
 
+    def operator(self, *words: str) -> Any:
+        """What an operator's command prints, as JSON."""
+        variables = {"PHAROS_DATABASE_URL_FILE": self.programs.url("pharos_operator"), "PHAROS_SITES": SITE}
+        done = self.programs.run(variables, *words, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
     def begin(self, name: str) -> None:
         """Starts a process; returns once it answers."""
         kept = {word: os.environ[word] for word in ("PATH", "HOME", "PYTHONPATH") if word in os.environ}
