@@ -9,7 +9,6 @@ from central.processes import execution_worker, retention
 from central.processes.broker_link import administration
 from central.processes.provisioning_worker import ADMINISTRATION
 from central.processes.refusals import DeadLetterUnknown, QueueUnknown
-from central.retention.domain.ids import Owner
 from central.settings import Settings
 
 
@@ -37,7 +36,7 @@ class Administered:
 
 def administer(settings: Settings, *, dry_run: bool) -> Administered:
     """Makes what the broker lacks, or only says it."""
-    wanted = ADMINISTRATION + retention.administration(tuple(map(Owner, settings.work_owners)))
+    wanted = ADMINISTRATION + retention.administration(retention.owners_of(settings))
     wanted += execution_worker.ADMINISTRATION
     with administration(settings.database_direct_url) as broker:
         lacking = broker.lacking(wanted)

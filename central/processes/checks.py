@@ -14,9 +14,8 @@ from central.processes.broker_link import require_broker
 from central.processes.execution_worker import require_execution
 from central.processes.provisioning_worker import require_beto, require_questions
 from central.processes.refusals import StartRefused
-from central.processes.retention import require_owners
+from central.processes.retention import owners_of, require_owners
 from central.processes.schema import CONTEXTS
-from central.retention.domain.ids import Owner
 from central.setting_table import OWNERS
 from central.settings import BrokerUrls, Settings
 
@@ -63,7 +62,7 @@ def _brokers(settings: Settings) -> Iterator[tuple[BrokerUrls, Callable[[Broker]
     if settings.execution_broker is not None:
         yield settings.execution_broker, require_execution
     if settings.queries_broker is not None:
-        yield settings.queries_broker, partial(require_owners, owners=tuple(map(Owner, settings.work_owners)))
+        yield settings.queries_broker, partial(require_owners, owners=owners_of(settings))
 
 
 def _asked(name: str, ask: Callable[[], object], passed: str) -> Finding:

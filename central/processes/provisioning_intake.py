@@ -21,7 +21,7 @@ from central.kernel.wire_schema import check_schema
 from central.processes.broker_link import BrokerLink, open_broker, require_broker
 from central.processes.options import database_options, name_ignored, serving_options
 from central.processes.provisioning_worker import BetoView, require_beto
-from central.processes.retention import retained_accounts
+from central.processes.retention import owners_of, retained_accounts
 from central.processes.schema import CONTEXTS
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.application.find_member import FindMember
@@ -46,7 +46,6 @@ from central.provisioning.entrypoints.intake_routes import IntakeRoutes
 from central.provisioning.entrypoints.reports import ReportReader
 from central.provisioning.entrypoints.wire import REPORT_BYTES_MAX
 from central.retention.application.retained_accounts import RetainedAccounts
-from central.retention.domain.ids import Owner
 from central.retention.entrypoints.retained_routes import RetainedRoutes
 from central.settings import Settings
 
@@ -174,7 +173,7 @@ class ProvisioningIntake:
 
 def _queries(settings: Settings, database: Database, link: BrokerLink) -> SiteQueries:
     view, sites = BetoView(database, link.broker), PostgresSavedAllocations(database)
-    retained = retained_accounts(database, view, owners=tuple(map(Owner, settings.work_owners)))
+    retained = retained_accounts(database, view, owners_of(settings))
     return SiteQueries(view.find_member(sites), view.list_members(sites), retained)
 
 

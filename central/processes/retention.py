@@ -6,9 +6,10 @@ consumers of accepted work and for its owners' questions (X12). Several replicas
 recovery is one row for all of them and for the intake (`central/retention/domain/recovery.py`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -17,15 +18,11 @@ from prometheus_client import CollectorRegistry
 from central.kernel.broker import Act, Broker, QueueSpec
 from central.kernel.broker_administration import Administration, Enrolment
 from central.kernel.database import Database
-from central.kernel.times import Clock, utc_now
+from central.kernel.times import utc_now
+from central.processes.background import Background
 from central.processes.broker_rights import require_rights
 from central.processes.provisioning_worker import BetoView
-from central.processes.recovery_passes import (
-    RecoveryPasses,
-    RetentionMetrics,
-    RetentionWorker,
-    WatchedConsumer,
-)
+from central.processes.refusals import StartRefused
 from central.projects.adapters.postgres_fences import PostgresFences
 from central.projects.application.retention_fences import (
     AccountFences,
@@ -41,14 +38,19 @@ from central.retention.application.retained_accounts import RetainedAccounts
 from central.retention.domain.ids import Owner
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.domain.retained import Fences, Holder, Unknown
-from central.retention.entrypoints.events import WORK_QUEUES, WorkConsumer
+from central.retention.entrypoints.events import OWNER_OF, WORK_QUEUES, WorkConsumer
+from central.retention.entrypoints.recovery_passes import RecoveryPasses, RetentionMetrics, WatchedConsumer
+from central.settings import Settings
 
 QUERIES_IDENTITY: Final = "pharos_resource_provisioning_queries"
-DEFAULT_OWNERS: Final = (Owner("execution"), Owner("pipeline"))
-"""Execution Core and Pipeline Coordination."""
 LIMITS: Final = RecoveryLimits()
 QUESTION_SECONDS: Final = 10.0
 _QUEUES: Final = tuple(queue.spec.name for queue in WORK_QUEUES)
+
+
+def owners_of(settings: Settings) -> tuple[Owner, ...]:
+    """Who accepts work, the same for the worker, the intake and the broker's administration."""
+    return tuple(map(Owner, settings.work_owners))
 
 
 def questions_of(owner: Owner) -> str:
@@ -56,7 +58,7 @@ def questions_of(owner: Owner) -> str:
     return f"{owner}.questions"
 
 
-def administration(owners: Sequence[Owner] = DEFAULT_OWNERS) -> Administration:
+def administration(owners: Sequence[Owner]) -> Administration:
     """What retained accounts need of the broker: the queues of accepted work and its owners' (X12)."""
     return Administration(
         queues=(
@@ -70,12 +72,19 @@ def administration(owners: Sequence[Owner] = DEFAULT_OWNERS) -> Administration:
     )
 
 
-def require_owners(broker: Broker, owners: Sequence[Owner] = DEFAULT_OWNERS) -> None:
-    """Refuses a start without the durable queues or the right to consume them and to ask the owners (P29).
+def require_owners(broker: Broker, owners: Sequence[Owner]) -> None:
+    """Refuses a start for an owner no event comes from, and one without the durable queues or the right to
+    consume them and to ask the owners (P29).
 
     An owner that does not answer is no reason: recovery is tried until it does. `Unavailable` if the broker
     cannot be reached.
     """
+    unheard = sorted(set(owners).difference(OWNER_OF.values()))
+    if unheard:
+        raise StartRefused(
+            f"PHAROS_ACCEPTED_WORK_OWNERS names {', '.join(unheard)}, whose events no consumer takes: work "
+            f"told between two passes would go unseen; name {', '.join(sorted(OWNER_OF.values()))} alone"
+        )
     wanted: list[tuple[Act, str]] = [("consume", queue) for queue in _QUEUES]
     wanted += [("ask", questions_of(owner)) for owner in owners]
     require_rights(broker, wanted, QUERIES_IDENTITY)
@@ -112,52 +121,51 @@ def _fences(told: AccountFences | NotViewed) -> Fences | Unknown:
 def retained_accounts(
     database: Database,
     view: BetoView,
-    *,
-    owners: Sequence[Owner] = DEFAULT_OWNERS,
-    limits: RecoveryLimits = LIMITS,
+    owners: Sequence[Owner],
 ) -> RetainedAccounts:
     """The use case behind the route; a process that only reads needs no broker for it."""
     fences = ViewedFences(RetentionFences(PostgresFences(view.database, view.limits)))
-    return RetainedAccounts(PostgresWork(database), fences, tuple(owners), limits)
+    return RetainedAccounts(PostgresWork(database), fences, tuple(owners), LIMITS)
 
 
-def retention_consumers(database: Database, *, clock: Clock = utc_now) -> list[WatchedConsumer]:
-    """One consumer a queue, to be run by the worker on the queries' broker."""
-    store = PostgresWork(database)
-    return [WatchedConsumer(WorkConsumer(queue, store, clock), clock) for queue in WORK_QUEUES]
+class RetentionWorker:
+    """The worker's part: a thread a queue and one for the passes. `require` refuses a start."""
 
+    def __init__(
+        self,
+        broker: Broker,
+        consumers: Sequence[WatchedConsumer],
+        passes: RecoveryPasses,
+        require: Callable[[], None],
+    ) -> None:
+        self._require = require
+        self._background = Background()
+        for consumer in consumers:
+            self._background.add(consumer.queue, partial(consumer.run, broker))
+        self._background.add("recovery", passes.run)
+        self.signal, self.stop = self._background.signal, self._background.stop
 
-def retention_passes(
-    database: Database,
-    broker: Broker,
-    consumers: Sequence[WatchedConsumer],
-    metrics: RetentionMetrics,
-    *,
-    owners: Sequence[Owner] = DEFAULT_OWNERS,
-    limits: RecoveryLimits = LIMITS,
-    clock: Clock = utc_now,
-) -> RecoveryPasses:
-    """The passes of one worker over the owners behind a broker."""
-
-    def ask(owner: Owner, question_id: UUID, body: bytes) -> bytes:
-        return broker.ask(questions_of(owner), question_id, body, timeout=QUESTION_SECONDS)
-
-    store = PostgresWork(database)
-    recover = Recover(store, OwnerQuestions(ask), broker, tuple(owners), _QUEUES, limits, clock)
-    return RecoveryPasses(store, recover, consumers, metrics)
+    def start(self) -> None:
+        """Refuses a start without the queues and rights, then begins."""
+        self._require()
+        self._background.start()
 
 
 def retention_worker(
     database: Database,
     broker: Broker,
     registry: CollectorRegistry,
+    owners: Sequence[Owner],
     *,
-    owners: Sequence[Owner] = DEFAULT_OWNERS,
     limits: RecoveryLimits = LIMITS,
-    clock: Clock = utc_now,
 ) -> RetentionWorker:
     """Consumers and passes of one worker process, to be started beside the view's."""
-    consumers = retention_consumers(database, clock=clock)
-    metrics = RetentionMetrics(registry)
-    passes = retention_passes(database, broker, consumers, metrics, owners=owners, limits=limits, clock=clock)
+
+    def ask(owner: Owner, question_id: UUID, body: bytes) -> bytes:
+        return broker.ask(questions_of(owner), question_id, body, timeout=QUESTION_SECONDS)
+
+    store = PostgresWork(database)
+    consumers = [WatchedConsumer(WorkConsumer(queue, store, utc_now), utc_now) for queue in WORK_QUEUES]
+    recover = Recover(store, OwnerQuestions(ask), broker, tuple(owners), _QUEUES, limits, utc_now)
+    passes = RecoveryPasses(store, recover, consumers, RetentionMetrics(registry))
     return RetentionWorker(broker, consumers, passes, lambda: require_owners(broker, owners))

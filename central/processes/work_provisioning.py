@@ -15,9 +15,8 @@ from central.kernel.serving import Service, serve
 from central.processes.broker_link import open_broker, require_broker
 from central.processes.options import database_options, name_ignored, serving_options
 from central.processes.provisioning_worker import BetoView, ViewMetrics, ViewWorker, require_beto
-from central.processes.retention import require_owners, retention_worker
+from central.processes.retention import owners_of, require_owners, retention_worker
 from central.processes.schema import CONTEXTS
-from central.retention.domain.ids import Owner
 from central.settings import Settings
 
 NAME: Final = "provisioning-worker"
@@ -45,7 +44,7 @@ class ProvisioningWork:
         metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         workers = (
             ViewWorker(BetoView(database, views.broker), ViewMetrics(metrics.registry)),
-            retention_worker(database, queries.broker, metrics.registry, owners=_owners(self.settings)),
+            retention_worker(database, queries.broker, metrics.registry, owners_of(self.settings)),
         )
 
         def ready() -> None:
@@ -79,10 +78,6 @@ def run(settings: Settings) -> int:
     with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
         require_schema(database, CONTEXTS)
     require_broker(settings, settings.views_broker, NAME, require_beto)
-    owners = partial(require_owners, owners=_owners(settings))
+    owners = partial(require_owners, owners=owners_of(settings))
     require_broker(settings, settings.queries_broker, NAME, owners)
     return serve(ProvisioningWork(settings), serving_options(settings, THREADS))
-
-
-def _owners(settings: Settings) -> tuple[Owner, ...]:
-    return tuple(map(Owner, settings.work_owners))

@@ -34,8 +34,9 @@ class Phase(StrEnum):
 class RecoveryLimits:
     """`every`: how often owners are read again. `stale_after`: when a pass counts no more, whoever should
     have made the next. `pass_seconds`: how long one pass may hold recovery before another may take over (O3).
-    `alive`: how long a renewal counts; `beat` seconds lie between two. `receipts_kept`: after that a message
-    that comes again is known by its revision alone. `put_at_once`: items applied in one transaction.
+    `alive`: how long a renewal counts; `beat` seconds lie between two. `quiet_beats`: a consumer that handled
+    nothing whole for so many is not going on. `receipts_kept`: after that a message that comes again is known
+    by its revision alone. `put_at_once`: items applied in one transaction.
     """
 
     every: timedelta = timedelta(days=1)
@@ -43,6 +44,7 @@ class RecoveryLimits:
     pass_seconds: float = 300.0
     alive: timedelta = timedelta(seconds=90)
     beat: float = 10.0
+    quiet_beats: int = 3
     receipts_kept: timedelta = timedelta(days=30)
     put_at_once: int = 500
 

@@ -17,7 +17,6 @@ from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
 from central.kernel.times import utc_now
-from central.processes.retention import DEFAULT_OWNERS
 from central.retention.adapters.owner_questions import OwnerQuestions
 from central.retention.adapters.postgres_work import PostgresWork
 from central.retention.application.recover import Pass, Recover
@@ -30,7 +29,7 @@ from tests.postgres.provisioning.test_process import KEY, seconds_ago, serving
 from tests.simulators.beto.beto import Beto, ready_for
 from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking
-from tests.simulators.owner.owner import WorkOwner
+from tests.simulators.owner.owner import OWNERS, WorkOwner
 from tests.unit.central.retention.memory import Queues
 
 SITE = "slurm"
@@ -88,12 +87,12 @@ def _project(beto: Beto) -> dict[str, Any]:
 
 def _recover(owner: Database, account: dict[str, Any]) -> None:
     """A pass over owners of which one accepted work with the account stands."""
-    owners = {name: WorkOwner(clock=utc_now, name=name) for name in DEFAULT_OWNERS}
-    owners[DEFAULT_OWNERS[0]].accept(account)
+    owners = {name: WorkOwner(clock=utc_now, name=name) for name in OWNERS}
+    owners[OWNERS[0]].accept(account)
     questions = OwnerQuestions(lambda name, one, body: owners[name].ask(one, body))
     queues = tuple(queue.spec.name for queue in WORK_QUEUES)
     limits = RecoveryLimits(alive=timedelta(days=1))
-    recover = Recover(PostgresWork(owner), questions, Queues(), DEFAULT_OWNERS, queues, limits, utc_now)
+    recover = Recover(PostgresWork(owner), questions, Queues(), OWNERS, queues, limits, utc_now)
     assert recover().outcome is Pass.STOOD
 
 

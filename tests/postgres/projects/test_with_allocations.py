@@ -23,6 +23,7 @@ from tests.postgres.projects.conftest import LIMITS, ROLE
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, PROJECT_REF, Agent, resource
 from tests.simulators.beto.beto import Beto, Clock, ready_for
 from tests.simulators.beto.speaker import speaking
+from tests.simulators.owner.owner import OWNERS
 
 
 @pytest.fixture
@@ -93,5 +94,7 @@ def test_an_allocation_finds_its_project_and_its_members(pg_server: PgServer, bo
 def mounted(owner: Database, view: BetoView, clock: Clock) -> Flask:
     """The intake with the view behind it."""
     sites = PostgresSavedAllocations(owner)
-    queries = SiteQueries(view.find_member(sites), view.list_members(sites), retained_accounts(owner, view))
+    queries = SiteQueries(
+        view.find_member(sites), view.list_members(sites), retained_accounts(owner, view, OWNERS)
+    )
     return build_app(owner, Intake(KEYS, INSTANCE, view.resolve_projects, queries, clock=clock))

@@ -18,7 +18,7 @@ from central.kernel.queries import Query
 from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339
 from central.processes.provisioning_worker import BetoView
-from central.processes.retention import DEFAULT_OWNERS, retained_accounts
+from central.processes.retention import retained_accounts
 from central.projects.adapters.postgres_fences import PostgresFences
 from central.projects.application.retention_fences import AccountHolder, RetentionFences
 from central.projects.domain.ids import BindingId, PartyId, ProjectId
@@ -31,7 +31,7 @@ from central.retention.entrypoints.retained_routes import RetainedRoutes
 from tests.postgres.projects.conftest import LIMITS, View
 from tests.simulators.beto.beto import Beto, Clock, ready_for
 from tests.simulators.beto.memory_broker import MemoryBroker
-from tests.simulators.owner.owner import WorkOwner
+from tests.simulators.owner.owner import OWNERS, WorkOwner
 from tests.unit.central.retention.memory import Queues
 
 SITE = "slurm"
@@ -73,7 +73,7 @@ class World:
         questions = OwnerQuestions(lambda owner, one, body: self.owners[owner].ask(one, body))
         queues = tuple(queue.spec.name for queue in WORK_QUEUES)
         store = PostgresWork(self.database)
-        recover = Recover(store, questions, Queues(), DEFAULT_OWNERS, queues, RecoveryLimits(), self.clock)
+        recover = Recover(store, questions, Queues(), OWNERS, queues, RecoveryLimits(), self.clock)
         assert recover().outcome is Pass.STOOD
 
     def get(self, path: str = f"/resource-provisioning/{SITE}/retained-accounts") -> tuple[int, Any]:
@@ -95,9 +95,9 @@ def world(owner: Database) -> World:
     clock = Clock()
     app = create_app("retained", metrics=Metrics("retained"), ready=lambda: None)
     view = BetoView(owner, MemoryBroker(), LIMITS, clock)
-    routes = RetainedRoutes(retained_accounts(owner, view), lambda site: None, clock)
+    routes = RetainedRoutes(retained_accounts(owner, view, OWNERS), lambda site: None, clock)
     app.register_blueprint(routes.blueprint([Site(SITE), Site("k8s")]))
-    owners = {str(name): WorkOwner(clock=clock, name=name) for name in DEFAULT_OWNERS}
+    owners = {str(name): WorkOwner(clock=clock, name=name) for name in OWNERS}
     made = World(owner, Beto(clock=clock), owners, app, clock)
     made.party, _ = made.truth.new_party(site=SITE, username="u1")
     made.project, _ = made.truth.new_project()

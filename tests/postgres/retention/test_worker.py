@@ -25,7 +25,6 @@ from central.kernel.site_names import Site
 from central.kernel.times import utc_now
 from central.processes.refusals import StartRefused
 from central.processes.retention import (
-    DEFAULT_OWNERS,
     QUERIES_IDENTITY,
     administration,
     require_owners,
@@ -33,6 +32,7 @@ from central.processes.retention import (
 )
 from central.retention.adapters.postgres_work import PostgresWork
 from central.retention.application.retained_accounts import RetainedAccounts
+from central.retention.domain.ids import Owner
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.domain.retained import Fences
 from central.retention.entrypoints.events import WORK_QUEUES
@@ -43,7 +43,7 @@ from tests.postgres.retention.conftest import ROLE
 from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking
 from tests.simulators.mouth import Faults, QuestionMalformed
-from tests.simulators.owner.owner import WorkOwner
+from tests.simulators.owner.owner import OWNERS, WorkOwner
 from tests.unit.central.retention.life import holder_of
 from tests.unit.central.retention.memory import ToldFences
 
@@ -80,7 +80,7 @@ class Platform:
 
     def listed(self) -> Any:
         """Usernames, or the code of why there is no list."""
-        retained = RetainedAccounts(PostgresWork(self.database), self.fences, DEFAULT_OWNERS, LIMITS)
+        retained = RetainedAccounts(PostgresWork(self.database), self.fences, OWNERS, LIMITS)
         try:
             return [account.username for account in retained.list(SITE, utc_now())]
         except Unavailable as error:
@@ -95,7 +95,7 @@ class Platform:
 
 @pytest.fixture
 def platform(owner: Database, broker: PostgresBroker) -> Iterator[Platform]:
-    owners = {str(name): WorkOwner(clock=utc_now, name=name, page=3) for name in DEFAULT_OWNERS}
+    owners = {str(name): WorkOwner(clock=utc_now, name=name, page=3) for name in OWNERS}
     with ExitStack() as stack:
         heard = [stack.enter_context(speaking(one, broker, one.queue)) for one in owners.values()]
         made = Platform(owner, broker, owners, heard, ToldFences())
@@ -106,7 +106,7 @@ def platform(owner: Database, broker: PostgresBroker) -> Iterator[Platform]:
 @contextmanager
 def working(platform: Platform, *, broker: Broker | None = None) -> Iterator[CollectorRegistry]:
     registry = CollectorRegistry()
-    worker = retention_worker(platform.database, broker or platform.broker, registry, limits=LIMITS)
+    worker = retention_worker(platform.database, broker or platform.broker, registry, OWNERS, limits=LIMITS)
     worker.start()
     try:
         yield registry
@@ -221,22 +221,27 @@ class _Row:
 
 def test_p29_a_start_without_the_durable_queues_or_rights_is_refused() -> None:
     with pytest.raises(StartRefused) as refused:
-        require_owners(MemoryBroker())
+        require_owners(MemoryBroker(), OWNERS)
     assert all(queue.spec.name in str(refused.value) for queue in WORK_QUEUES)
     assert QUERIES_IDENTITY in str(refused.value)
+
+
+def test_p29_an_owner_whose_events_nobody_takes_is_refused() -> None:
+    with pytest.raises(StartRefused, match=r"names trial, whose events no consumer takes"):
+        require_owners(MemoryBroker(), [*OWNERS, Owner("trial")])
 
 
 def test_x12_an_enrolled_identity_starts_and_another_does_not(
     pg_server: PgServer, name: str, platform: Platform
 ) -> None:
     platform.accept(1)
-    rights = [(one.act, one.name) for one in administration().enrolments]
+    rights = [(one.act, one.name) for one in administration(OWNERS).enrolments]
     with login(pg_server, name, *rights) as queries:
-        require_owners(queries)
+        require_owners(queries, OWNERS)
         with working(platform, broker=queries):
             platform.wait_for("u1")
     with login(pg_server, name, *rights[:-1]) as less, pytest.raises(StartRefused):
-        require_owners(less)
+        require_owners(less, OWNERS)
 
 
 def test_x12_names_are_the_ledgers() -> None:

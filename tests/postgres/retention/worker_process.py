@@ -11,6 +11,7 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
 from central.processes.retention import retention_worker
 from central.retention.domain.recovery import RecoveryLimits
+from tests.simulators.owner.owner import OWNERS
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
     ):
         broker = PostgresBroker(broker_database, waiters, options=BrokerOptions(lease=0.5, look=0.1))
         limits = RecoveryLimits(beat=0.2, alive=timedelta(seconds=5), put_at_once=3)
-        retention_worker(database, broker, CollectorRegistry(), limits=limits).start()
+        retention_worker(database, broker, CollectorRegistry(), OWNERS, limits=limits).start()
         print("working", flush=True)
         threading.Event().wait()
 

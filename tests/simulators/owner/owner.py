@@ -12,6 +12,7 @@ from uuid import UUID
 from central.kernel.broker import Message
 from central.kernel.errors import Unavailable
 from central.kernel.times import format_rfc3339
+from central.retention.domain.ids import Owner
 from tests.contract.goldens import canonical
 from tests.simulators.mouth import (
     Data,
@@ -23,6 +24,8 @@ from tests.simulators.mouth import (
     read_question,
 )
 
+OWNERS = (Owner("execution"), Owner("pipeline"))
+"""Execution Core and Pipeline Coordination."""
 _INVENTORY = ("schema", "queryId", "query", "scope")
 _SEEDS = {"execution": 0xE0, "pipeline": 0xB0}
 

@@ -1,5 +1,4 @@
-"""The worker's part that keeps accepted work: consumers that are watched, and passes that are made when due
-(P29, O3).
+"""Recovery passes of a worker: made when due, while its consumers are watched (P29, O3).
 
 1. The first thing a worker does is to end what stood: `start` (`central/retention/domain/recovery.py`).
 2. What stands is renewed only while every consumer goes on; a worker whose consumers hang lets it lapse.
@@ -8,18 +7,16 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from central.kernel.broker import BackOff, Broker, Consumer, Handled, Subscription
+from central.kernel.broker import BackOff, Consumer, Handled, Subscription
 from central.kernel.errors import Unavailable
 from central.kernel.observability import event
 from central.kernel.times import Clock
-from central.processes.background import Background
 from central.retention.application.ports import WorkStore
 from central.retention.application.recover import Pass, Recover, Recovered
 from central.retention.entrypoints.events import WorkConsumer
@@ -121,35 +118,13 @@ class RecoveryPasses:
         return self._recover.limits.beat
 
     def _consuming(self, now: datetime) -> bool:
-        since = now - timedelta(seconds=3 * self._recover.limits.beat)
+        limits = self._recover.limits
+        since = now - timedelta(seconds=limits.quiet_beats * limits.beat)
         return all(consumer.turned_since(since) for consumer in self._consumers)
 
     def _failed(self) -> float:
         self._failures += 1
         return self._back_off.pause(self._failures)
-
-
-class RetentionWorker:
-    """The worker's part: a thread a queue and one for the passes. `require` refuses a start."""
-
-    def __init__(
-        self,
-        broker: Broker,
-        consumers: Sequence[WatchedConsumer],
-        passes: RecoveryPasses,
-        require: Callable[[], None],
-    ) -> None:
-        self._require = require
-        self._background = Background()
-        for consumer in consumers:
-            self._background.add(consumer.queue, partial(consumer.run, broker))
-        self._background.add("recovery", passes.run)
-        self.signal, self.stop = self._background.signal, self._background.stop
-
-    def start(self) -> None:
-        """Refuses a start without the queues and rights, then begins."""
-        self._require()
-        self._background.start()
 
 
 def _tell(ended: Recovered) -> None:
