@@ -51,7 +51,7 @@ def active(fresh: Road) -> Road:
 
 @pytest.fixture(scope="session")
 def reporting(lab_tree: HostTree) -> Iterator[Reporting]:
-    """A Site with both components active, for the stories of what is reported: each has its own allocation."""
+    """A Site with both components active, for the stories of what is reported; each sells its own."""
     with road(lab_tree, ("ssh-access", "reporter"), reported=True) as walked:
         walked.start_central()
         release = walked.build("0.1.0")

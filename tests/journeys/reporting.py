@@ -246,6 +246,10 @@ class Reporting:
         with open(url, encoding="utf-8") as file, psycopg.connect(file.read().strip()) as connection:
             return connection.execute(statement.encode(), values).fetchall()
 
+    def execute(self, statement: str) -> None:
+        """Change central's database behind its back, as the passing of time would."""
+        self.rows(f"{statement} RETURNING true")
+
     def _awaited(self, look: Callable[[], T], fits: Callable[[T], bool], what: str) -> T:
         seen = [look()]
 
