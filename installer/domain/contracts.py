@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from installer.domain.components import REPORTER, SSH_ACCESS
+
 CONTRACTS: Final[dict[str, str]] = {
     "central-bootstrap": "provider, offering, pools and Site API grants exist and were checked (I15)",
     "beto-synchronisation": "Beto's Projects and members reach central, complete and current",
@@ -13,6 +15,6 @@ CONTRACTS: Final[dict[str, str]] = {
 }
 
 NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    "ssh-access": ("central-bootstrap", "beto-synchronisation", "member-site-project-bindings"),
-    "reporter": ("central-bootstrap", "beto-synchronisation", "member-site-project-bindings"),
+    SSH_ACCESS: ("central-bootstrap", "beto-synchronisation", "member-site-project-bindings"),
+    REPORTER: ("central-bootstrap", "beto-synchronisation", "member-site-project-bindings"),
 }

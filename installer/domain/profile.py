@@ -13,9 +13,9 @@ from typing import Literal
 import msgspec
 
 from installer.domain.checks import Waiver, refuse_bad_waiver
+from installer.domain.components import COMPONENTS, REPORTER
 from installer.domain.index import Index, index_fault
 from installer.domain.profile_reporter import (
-    REPORTER,
     SECTIONS,
     GidRange,
     Intake,
@@ -37,7 +37,6 @@ from installer.domain.times import parse_time
 
 SCHEMA = 1
 FIRST_MEMBER_UID = 1000
-COMPONENTS = ("ssh-access", REPORTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from installer.domain.profile_rules import check_api_url, check_name, check_origin, check_path, refuse
 
-REPORTER = "reporter"
 SECTIONS = ("intake", "waldur", "slurm", "gid_range", "site_agent_modes", "event_process")
 REPORT_MODE = "report"
 FIRST_MEMBER_GID = 1000

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from installer.domain.components import REPORTER, SSH_ACCESS
 from installer.domain.profile import Profile
-from installer.domain.profile_reporter import REPORTER
 from installer.domain.refusal import USAGE, Refusal
 
 
@@ -103,7 +103,7 @@ _REPORTER = (
     Setting("PHAROS_REPORTER_SLURM_COMMANDS", "folder of its commands", lambda p: p.reporter.slurm.commands),
     Setting("PHAROS_REPORTER_MODE", "apply, or observe without a write (S14)", lambda _p: "apply"),
 )
-SETTINGS: dict[str, tuple[Setting, ...]] = {"ssh-access": _SSH_ACCESS, REPORTER: _REPORTER}
+SETTINGS: dict[str, tuple[Setting, ...]] = {SSH_ACCESS: _SSH_ACCESS, REPORTER: _REPORTER}
 
 
 def environment_file(component: str, profile: Profile) -> str:

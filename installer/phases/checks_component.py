@@ -3,8 +3,8 @@ meets on this host.
 """
 
 from installer.domain.checks import CHECKS, Finding, failed, unknown
+from installer.domain.components import REPORTER, SSH_ACCESS
 from installer.domain.profile import Profile
-from installer.domain.profile_reporter import REPORTER
 from installer.domain.refusal import Refusal
 from installer.host.context import Host
 from installer.host.identities import local_identity
@@ -31,7 +31,7 @@ _OF_SSH_ACCESS = ("site-api.", "sssd.", "ldap.socket", "ldap.identity", "ldap.ac
 def needed_checks(prefixes: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
     """Ids of the checks below ``prefixes`` that some component of the profile needs."""
     others: tuple[str, ...] = () if REPORTER in profile.components else _OF_REPORTER
-    others += () if "ssh-access" in profile.components else _OF_SSH_ACCESS
+    others += () if SSH_ACCESS in profile.components else _OF_SSH_ACCESS
     return tuple(name for name in CHECKS if name.startswith(prefixes) and not name.startswith(others))
 
 

@@ -4,6 +4,7 @@ agent's modes (I7, I8, I15, I16, I18, S8, S9). Each returns findings, none raise
 
 from installer.domain import waldur
 from installer.domain.checks import Finding, failed, passed, unknown
+from installer.domain.components import INTAKE_KEY, LDAP_PASSWORD, REPORTER, WALDUR_TOKEN
 from installer.domain.profile_reporter import REPORT_MODE, ReporterProfile
 from installer.domain.refusal import Refusal
 from installer.domain.waldur import Judgement, Offering
@@ -16,8 +17,6 @@ from installer.host.ldap_probe import same_identity
 from installer.host.site_inputs import Site, read_authority_file, read_credential
 from installer.host.waldur import WaldurApi
 
-COMPONENT = "reporter"
-INTAKE_KEY, WALDUR_TOKEN, LDAP_PASSWORD = "intake-key", "waldur-token", "ldap-password"
 _ROLE_REMEDY = (
     f"Assign {waldur.OWNER} on the provider's organisation to the token's user; {waldur.MANAGER} on its"
     " service provider serves too, staff and an offering's manager do not."
@@ -30,10 +29,10 @@ def intake_findings(host: Host, site: Site) -> list[Finding]:
     wanted = f"{intake.url} over verified TLS, opened by this site's key"
     remedy = "Check the origin, its certificate authority, the route to it, and the key with the operators."
     try:
-        key = read_credential(host.paths, site, COMPONENT, INTAKE_KEY, host.limits)
+        key = read_credential(host.paths, site, REPORTER, INTAKE_KEY, host.limits)
         authority = read_authority_file(host.paths, intake.ca_file, "intake.ca_file", host.limits)
     except Refusal as refusal:
-        return [unknown("intake.key", refusal.found, wanted, refusal.remedy, subject=COMPONENT)]
+        return [unknown("intake.key", refusal.found, wanted, refusal.remedy, subject=REPORTER)]
     answer = ask_intake(
         intake.url,
         site.profile.site,
@@ -44,7 +43,7 @@ def intake_findings(host: Host, site: Site) -> list[Finding]:
     )
     if isinstance(answer, Unanswered):
         return [_unanswered("intake.key", answer, wanted, remedy)]
-    return [passed("intake.key", "the key opens it", wanted, subject=COMPONENT)]
+    return [passed("intake.key", "the key opens it", wanted, subject=REPORTER)]
 
 
 def waldur_findings(host: Host, site: Site) -> list[Finding]:
@@ -53,10 +52,10 @@ def waldur_findings(host: Host, site: Site) -> list[Finding]:
     wanted = f"{profiled.api_url} over verified TLS, knowing the token"
     remedy = "Check the URL, its certificate authority, the route to it, and the token."
     try:
-        token = read_credential(host.paths, site, COMPONENT, WALDUR_TOKEN, host.limits)
+        token = read_credential(host.paths, site, REPORTER, WALDUR_TOKEN, host.limits)
         authority = read_authority_file(host.paths, profiled.ca_file, "waldur.ca_file", host.limits)
     except Refusal as refusal:
-        return [unknown("waldur.api", refusal.found, wanted, refusal.remedy, subject=COMPONENT)]
+        return [unknown("waldur.api", refusal.found, wanted, refusal.remedy, subject=REPORTER)]
     api = WaldurApi(
         url=profiled.api_url,
         authority=authority,
@@ -67,7 +66,7 @@ def waldur_findings(host: Host, site: Site) -> list[Finding]:
     me = api.me()
     if isinstance(me, Unanswered):
         return [_unanswered("waldur.api", me, wanted, remedy)]
-    findings = [passed("waldur.api", "it answers", wanted, subject=COMPONENT), _version(api)]
+    findings = [passed("waldur.api", "it answers", wanted, subject=REPORTER), _version(api)]
     wanted, remedy = f"the offering {profiled.offering_uuid}", "Correct waldur.offering_uuid, or the token."
     offering = api.offering(profiled.offering_uuid)
     if isinstance(offering, Unanswered):
@@ -75,9 +74,9 @@ def waldur_findings(host: Host, site: Site) -> list[Finding]:
     customer = offering.customer_uuid
     if customer is None:
         found = "the answer names no organisation that owns it"
-        return [*findings, unknown("waldur.offering", found, wanted, remedy, subject=COMPONENT)]
+        return [*findings, unknown("waldur.offering", found, wanted, remedy, subject=REPORTER)]
     found = f"{offering.name or 'it'} is {offering.state or 'there'}"
-    findings.append(passed("waldur.offering", found, wanted, subject=COMPONENT))
+    findings.append(passed("waldur.offering", found, wanted, subject=REPORTER))
     role = waldur.judge_role(me, customer, host.clock.now())
     wanted = f"{waldur.OWNER} on the offering's organisation, or {waldur.MANAGER} on its service provider"
     findings.append(_judged("waldur.role", role, wanted, _ROLE_REMEDY))
@@ -91,9 +90,9 @@ def _version(api: WaldurApi) -> Finding:
         remedy = "Let version/ be read with this token: another version's API is never guessed."
         return _unanswered("waldur.version", found, wanted, remedy)
     if found.version == waldur.VERSION:
-        return passed("waldur.version", f"Waldur {found.version}", wanted, subject=COMPONENT)
+        return passed("waldur.version", f"Waldur {found.version}", wanted, subject=REPORTER)
     remedy = "The reporter is made for this version's API alone; use the release for yours."
-    return failed("waldur.version", f"Waldur {found.version[:40]!a}", wanted, remedy, subject=COMPONENT)
+    return failed("waldur.version", f"Waldur {found.version[:40]!a}", wanted, remedy, subject=REPORTER)
 
 
 def _offering_findings(site: Site, api: WaldurApi, offering: Offering, customer: str) -> list[Finding]:
@@ -126,14 +125,14 @@ def _judged(check: str, judged: Judgement | Unanswered, wanted: str, remedy: str
     if isinstance(judged, Unanswered):
         return _unanswered(check, judged, wanted, remedy)
     if judged.status == "pass":
-        return passed(check, judged.found, wanted, subject=COMPONENT)
+        return passed(check, judged.found, wanted, subject=REPORTER)
     make = failed if judged.status == "fail" else unknown
-    return make(check, judged.found, wanted, remedy, subject=COMPONENT)
+    return make(check, judged.found, wanted, remedy, subject=REPORTER)
 
 
 def _unanswered(check: str, answer: Unanswered, wanted: str, remedy: str) -> Finding:
     make = failed if answer.definite else unknown
-    return make(check, answer.why, wanted, remedy, subject=COMPONENT)
+    return make(check, answer.why, wanted, remedy, subject=REPORTER)
 
 
 def agent_directory_findings(host: Host, site: Site, run_as: RunAs) -> list[Finding]:
@@ -141,7 +140,7 @@ def agent_directory_findings(host: Host, site: Site, run_as: RunAs) -> list[Find
     agent = site.profile.reporter.agent
     wanted = f"a simple bind at {agent.url} as {agent.bind_dn}"
     try:
-        password = read_credential(host.paths, site, COMPONENT, LDAP_PASSWORD, host.limits)
+        password = read_credential(host.paths, site, REPORTER, LDAP_PASSWORD, host.limits)
     except Refusal as refusal:
         return [unknown("ldap.agent-bind", refusal.found, wanted, refusal.remedy)]
     answer = ask_agent_directory(
@@ -193,6 +192,6 @@ def mode_finding(profile: ReporterProfile) -> Finding:
     wanted = f"{REPORT_MODE} alone, until removal is gated by accepted evidence"
     found = ", ".join(profile.site_agent_modes)
     if profile.site_agent_modes == (REPORT_MODE,):
-        return passed("site-agent.modes", found, wanted, subject=COMPONENT)
+        return passed("site-agent.modes", found, wanted, subject=REPORTER)
     remedy = "Take the modes out that remove accounts, associations or jobs."
-    return failed("site-agent.modes", found, wanted, remedy, subject=COMPONENT)
+    return failed("site-agent.modes", found, wanted, remedy, subject=REPORTER)

@@ -7,7 +7,7 @@ import stat
 from datetime import timedelta
 
 from installer.domain.checks import Finding, failed, passed, unknown
-from installer.domain.profile_reporter import REPORTER
+from installer.domain.components import CREDENTIALS, SSH_ACCESS
 from installer.domain.refusal import Refusal
 from installer.domain.times import parse_time
 from installer.host.context import Host
@@ -18,11 +18,8 @@ from installer.host.ldap_probe import ask_directory, same_identity
 from installer.host.site_api import Grant, ask_grant
 from installer.host.site_inputs import Site, read_authority, read_credential
 
-SCOPES = {"ssh-access": ("ssh-access",)}
-CREDENTIALS = {
-    "ssh-access": ("site-api-token",),
-    REPORTER: ("intake-key", "waldur-token", "ldap-password"),
-}
+SCOPES = {SSH_ACCESS: ("ssh-access",)}
+"""What a component's Site API token must allow, and nothing besides (I15)."""
 _TIMEOUT = re.compile(r"^\s*entry_cache_timeout\s*=\s*(\d+)\s*$", re.MULTILINE)
 
 

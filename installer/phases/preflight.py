@@ -1,6 +1,7 @@
 """``preflight``: can this host take and run the release? Reads, tries probes, changes nothing that lasts."""
 
 from installer.bootstrap.archive import VerifiedArchive
+from installer.domain.components import SSH_ACCESS
 from installer.host.context import Host
 from installer.host.site_inputs import Site
 from installer.phases.checks_component import needed_checks, remote_findings
@@ -41,7 +42,7 @@ def preflight(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:
     ]
     for name in chosen:
         findings += remote_findings(host, site, name)
-    if "ssh-access" in chosen:
+    if SSH_ACCESS in chosen:
         findings += [socket_finding(host, site), sssd_finding(host, site)]
     verdict = settle(host, site.profile, "preflight", findings)
     return Outcome(
