@@ -2,16 +2,12 @@
 write; asked by a child with that identity (I7, I8, I9).
 """
 
-import json
-import sys
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
-
 from installer.domain.profile_reporter import LdapAgent
-from installer.host.commands import CommandError, RunAs, Runner
-from installer.host.ldap_probe import ProbeStep
+from installer.host.commands import RunAs, Runner
+from installer.host.ldap_probe import ProbeStep, ask_child
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,14 +41,5 @@ def ask_agent_directory(
         "bases": bases,
         "probe_entry": probe_entry,
     }
-    argv = [sys.executable, "-I", "-B", "-W", "ignore", "-m", "installer.host.ldap_agent_child"]
-    try:
-        done = run(argv, timeout=timeout, stdin=json.dumps(request).encode("utf-8"), run_as=run_as)
-    except CommandError as error:
-        return str(error)
-    if done.code != 0:
-        return (done.stderr.strip().splitlines() or [f"the probe exits {done.code}"])[-1][:300]
-    try:
-        return msgspec.json.decode(done.stdout.encode("utf-8"), type=AgentAnswer)
-    except msgspec.DecodeError as error:
-        return f"the probe's answer cannot be read: {error}"
+    program = "installer.host.ldap_agent_child"
+    return ask_child(run, program, request, AgentAnswer, run_as=run_as, timeout=timeout)

@@ -4,12 +4,16 @@ identity.
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
 from installer.domain.profile import LdapAccess
 from installer.host.commands import CommandError, RunAs, Runner
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,17 @@ def ask_directory(
 ) -> ProbeAnswer | str:
     """The child's answer, or why there is none."""
     request = {"socket": socket, "probe_entry": access.probe_entry, "writes": writes}
-    argv = [sys.executable, "-I", "-B", "-W", "ignore", "-m", "installer.host.ldap_child"]
+    return ask_child(run, "installer.host.ldap_child", request, ProbeAnswer, run_as=run_as, timeout=timeout)
+
+
+def ask_child(
+    run: Runner, program: str, request: Mapping[str, object], kind: type[T], *, run_as: RunAs, timeout: float
+) -> T | str:
+    """What the module ``program``, run with that identity, answers to ``request``, or why there is no answer.
+
+    The request goes to its stdin, which nobody else can read: it may hold a password (X5).
+    """
+    argv = [sys.executable, "-I", "-B", "-W", "ignore", "-m", program]
     try:
         done = run(argv, timeout=timeout, stdin=json.dumps(request).encode("utf-8"), run_as=run_as)
     except CommandError as error:
@@ -42,7 +56,7 @@ def ask_directory(
     if done.code != 0:
         return (done.stderr.strip().splitlines() or [f"the probe exits {done.code}"])[-1][:300]
     try:
-        return msgspec.json.decode(done.stdout.encode("utf-8"), type=ProbeAnswer)
+        return msgspec.json.decode(done.stdout.encode("utf-8"), type=kind)
     except msgspec.DecodeError as error:
         return f"the probe's answer cannot be read: {error}"
 
