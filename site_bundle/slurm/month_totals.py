@@ -42,38 +42,50 @@ class ShowMonth:
         """The sums over `lines`. A run that is not over lasts to the window's end (A18); one that never began
         held nothing (A17); one that ended before it began is unreadable (A21). UnreadableOutputError.
         """
-        low, high = int(self.begin.timestamp()), int(self.end.timestamp())
+        low, high = float(int(self.begin.timestamp())), float(int(self.end.timestamp()))
         totals: Totals = {}
-        seconds: dict[str, int] = {}  # by account and TRES as the row writes them: each is parsed once
+        # By account and TRES as the row writes them: each is parsed once. Whole seconds are exact as floats
+        # (a sum far below 2^53), and a float's digits are read in a third of the time of an integer's.
+        seconds: dict[str, float] = {}
         for line in lines:
             try:
                 key, begun, ended = line.rsplit("|", 2)
-                try:
-                    begin, end = int(begun), int(ended)
-                except ValueError:
-                    begin, end = _instant(begun, high), _instant(ended, high)
-            except ValueError as error:
-                raise UnreadableOutputError("a row that is not account, TRES, start and end") from error
-            held = (end if end < high else high) - (begin if begin > low else low)
-            if held > 0:
-                try:
-                    seconds[key] += held
-                except KeyError:
-                    seconds[key] = held
-                    if len(seconds) > MAX_KEYS:
-                        _fold(seconds, totals)
-            elif end < begin < high:
-                totals[key.partition("|")[0]] = None
+                begin, end = float(begun), float(ended)
+                inside = low <= begin < end <= high  # as most are
+            except ValueError:
+                inside = False
+            if not inside:
+                key, begin, end = _row(line, high)
+                if end < begin < high:
+                    totals[key.partition("|")[0]] = None
+                begin, end = max(begin, low), min(end, high)
+                if end <= begin:
+                    continue
+            try:
+                seconds[key] += end - begin
+            except KeyError:
+                seconds[key] = end - begin
+                if len(seconds) > MAX_KEYS:
+                    _fold(seconds, totals)
         _fold(seconds, totals)
         return totals
 
 
-def _instant(text: str, high: int) -> int:
+def _row(line: str, high: float) -> tuple[str, float, float]:
+    """Account and TRES, start and end of a row. UnreadableOutputError."""
+    try:
+        key, begun, ended = line.rsplit("|", 2)
+        return key, _instant(begun, high), _instant(ended, high)
+    except (ValueError, OverflowError) as error:
+        raise UnreadableOutputError("a row that is not account, TRES, start and end") from error
+
+
+def _instant(text: str, high: float) -> float:
     """Seconds; `Unknown` and `None` are not yet, so beyond the window. ValueError."""
-    return high if text in {"Unknown", "None", ""} else int(text)
+    return high if text in {"Unknown", "None", ""} else float(int(text))
 
 
-def _fold(seconds: dict[str, int], totals: Totals) -> None:
+def _fold(seconds: dict[str, float], totals: Totals) -> None:
     for key, held in seconds.items():
         account, bar, tres = key.partition("|")
         if not bar or "|" in tres:
@@ -82,12 +94,14 @@ def _fold(seconds: dict[str, int], totals: Totals) -> None:
         if kept is None:
             continue
         try:
+            if not held.is_integer():
+                raise UnreadableOutputError("a start or an end that is no whole second")
             counts = parse_tres(tres)
         except UnreadableOutputError:
             totals[account] = None
             continue
         for name, count in counts.items():
-            kept[name] = kept.get(name, 0) + count * held
+            kept[name] = kept.get(name, 0) + count * int(held)
     seconds.clear()
 
 

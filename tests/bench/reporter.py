@@ -33,7 +33,7 @@ from site_bundle.slurm.month_totals import ShowMonth, Totals
 from tests.bench.measure import Result, paired, seconds
 from tests.simulators.slurm.world import Cluster
 
-ROUNDS = 9
+ROUNDS = 15
 ROWS = 100_000
 FEW, MANY = 50, 5000
 A_PROJECT = 25
@@ -74,8 +74,8 @@ def sacct_vs_split() -> Result:
         floor = _SplitOnly(MONTH.cluster, MONTH.begin, MONTH.end)
         return paired(
             ROUNDS,
-            over=lambda: seconds(lambda: client.month(floor)),
-            under=lambda: seconds(lambda: client.month(MONTH)),
+            over=lambda: ROWS / seconds(lambda: client.month(MONTH)),
+            under=lambda: ROWS / seconds(lambda: client.month(floor)),
         )
 
 

@@ -130,3 +130,14 @@ def test_w07_firecrest_f08_window_is_written_in_utc() -> None:
     assert (month.begin.isoformat(), month.end.isoformat()) == (
         "2026-12-01T00:00:00+00:00", "2027-01-01T00:00:00+00:00",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "9" * 400])
+def test_a21_a_time_that_is_no_number_of_seconds_makes_the_answer_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableOutputError):
+        total(f"acct|node=1|{LOW}|{text}")
+
+
+def test_a21_part_of_a_second_is_never_counted() -> None:
+    lines = [f"acct|node=1|{LOW}|{LOW + 60}.5", f"other|node=1|{LOW}|{LOW + 60}"]
+    assert total(*lines) == {"acct": None, "other": {"node": 60}}
