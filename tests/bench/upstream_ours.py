@@ -1,4 +1,4 @@
-"""The reporter's side beside the upstream agent: its directory, its intake, `once` on the host."""
+"""The reporter's side beside the upstream agent: its directory, its intake, its passes on the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid5
 
 from central.dev.certificates import ensure_authority, issue_leaf
@@ -56,6 +56,13 @@ class Timed(Platform):
         finally:
             self.busy += time.perf_counter() - begin
 
+    def kept(self, now: datetime) -> Body:
+        begin = time.perf_counter()
+        try:
+            return super().kept(now)
+        finally:
+            self.busy += time.perf_counter() - begin
+
 
 @cache
 def _reckoned(namespace: UUID, name: str) -> str:
@@ -72,10 +79,9 @@ class Ours:
     environment: dict[str, str]
 
     def once(self) -> dict[str, float]:
-        """`pharos-reporter once`: wall time of the process, its commands, what the stand-ins needed of it."""
-        self.waldur.act("forget")
-        self.platform.busy = 0.0
-        self.platform.arrived.clear()
+        """`pharos-reporter once` as typed: `typed_s` is the wall time of the process, start and imports
+        included; its commands and what it applied.
+        """
         script = (
             "begin=$(date +%s.%N); "
             "/usr/bin/python3.13 -m site_bundle.reporter.main once --json >/root/once.json; code=$?; "
@@ -88,24 +94,34 @@ class Ours:
             raise RuntimeError(
                 f"the reporter's pass is not whole ({code}): {str(document)[:2000]}{done.stderr[:2000]}"
             )
-        sent = {kind for kind, _ in self.platform.arrived}
-        if sent != {"reports", "accounts"} or self.platform.refused:
-            raise RuntimeError(f"the intake got {sent} and refused {self.platform.refused}")
-        return {
-            "pass_s": float(end) - float(begin),
-            "stand_in_s": self.platform.busy + float(self.waldur.act("busy")),
-            "reports": float(len(self.platform.arrived)),
-            "commands": float(document["commands"]),
-            "applied": float(len(document["differences"])),
-        }
+        return {"typed_s": float(end) - float(begin), "applied": float(len(document["differences"]))}
 
     def settled(self) -> dict[str, float]:
-        """Passes until one has nothing to apply; the figures of that one, and how many went before."""
+        """Passes until one has nothing to apply: how many, and how long that one took as typed."""
         for before in range(PASSES_MAX):
             figures = self.once()
             if not figures["applied"]:
-                return figures | {"passes_before": float(before)}
+                return {"typed_s": figures["typed_s"], "passes_before": float(before)}
         raise RuntimeError(f"the reporter still applies after {PASSES_MAX} passes")
+
+    def one_pass(self, accounts: int) -> dict[str, float]:
+        """One pass with nothing to apply, all `accounts` ready: `on_host_reporter.py`'s figures, and what the
+        stand-ins' rules needed of it.
+        """
+        self.waldur.act("forget")
+        self.platform.busy = 0.0
+        self.platform.arrived.clear()
+        done = self.host.exec(
+            ["/usr/bin/python3.13", f"{FOLDER}/one_pass.py"], env=self.environment, timeout=WITHIN
+        )
+        figures = cast(dict[str, float], json.loads(done.stdout))
+        figures["stand_in_s"] = self.platform.busy + float(self.waldur.act("busy"))
+        figures["reports"] = float(len(self.platform.arrived))
+        sent = {kind for kind, _ in self.platform.arrived}
+        whole = figures["ready"] == accounts and not figures["applied"] and not figures["faults"]
+        if not whole or sent != {"reports", "accounts"} or self.platform.refused:
+            raise RuntimeError(f"no settled pass: {figures}, sent {sent}, refused {self.platform.refused}")
+        return figures
 
 
 @contextmanager
@@ -181,6 +197,7 @@ def program(host: LabHost, trusted: dict[str, Path]) -> None:
         host.exec(["install", "-d", "-o", "pharos-agent", "-m", "0700", path])
     for name, file in trusted.items():
         host.put(f"{FOLDER}/{name}", file.read_bytes())
+    host.put(f"{FOLDER}/one_pass.py", (ROOT / "tests/bench/on_host_reporter.py").read_bytes())
 
 
 def _without_bytecode(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
