@@ -4,7 +4,8 @@
    seen lately. A stale one proves nothing either way.
 2. Ready accounts under the Party's site binding count, under any generation that is asked for.
 3. Each must have the binding's username and a numeric UID, which is never inferred, and all must be one
-   account: anything else is a doubt, and a doubt defers.
+   account of the host: anything else is a doubt, and a doubt defers. A member has one in the directory and an
+   association in each allocation, so native UIDs are compared up to their first `/`.
 4. None counts: proven absent only if every set that was looked at is complete, recent, and holds nothing of
    this binding, not even unfinished or of another generation.
 """
@@ -43,6 +44,7 @@ class MemberAccount:
     username: str
     uid_number: int
     native_uid: str
+    """What all of the Site's native UIDs of this account begin with: at a Slurm Site the entryUUID."""
 
 
 class NoMemberAccount(StrEnum):
@@ -108,7 +110,8 @@ def one_account(
             elif account.uid_number is None:
                 return Doubt("the Site has not told the account's numeric UID")
             else:
-                accounts.add(MemberAccount(account.name, account.uid_number, account.native_uid))
+                entry = account.native_uid.partition("/")[0]
+                accounts.add(MemberAccount(account.name, account.uid_number, entry))
     if len(accounts) > 1:
         return Doubt("the Site's reports name several accounts")
     if accounts:

@@ -28,7 +28,7 @@ SLURM = Site("slurm")
 PARTY, BINDING, ONE, TWO = UUID(int=1), UUID(int=2), UUID(int=11), UUID(int=12)
 ENTRY = "5f1c9a30-0000-1040-8000-000000000001"
 ACCOUNT = Account(PARTY, "u1", f"{ENTRY}/42", 5000001, BINDING, 3, AccountState.READY)
-FOUND = MemberAccount("u1", 5000001, f"{ENTRY}/42")
+FOUND = MemberAccount("u1", 5000001, ENTRY)
 
 
 def allocation(
@@ -168,7 +168,21 @@ def test_p30_an_account_in_doubt_defers(world: World, changed: dict[str, object]
     assert why in doubted(world.answer())
 
 
-@pytest.mark.parametrize("changed", [{"uid_number": 5000002}, {"native_uid": "another"}])
+def test_p30_p23_a_member_of_two_projects_has_one_account_and_two_associations(world: World) -> None:
+    """The reporter names each `<entryUUID>/<association id>`, and the associations differ."""
+    world.saved.append(allocation(2, TWO))
+    world.generations[TWO] = 7
+    world.sets[2] = PartyAccounts(NOW, [replace(ACCOUNT, native_uid=f"{ENTRY}/77", generation=7)])
+    assert world.answer() == FOUND
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"uid_number": 5000002}, {"native_uid": "another"}, {"native_uid": f"{UUID(int=9)}/42"},
+        {"native_uid": f"{ENTRY}0/42"},
+    ],
+)  # fmt: skip
 def test_p30_reports_in_conflict_defer(world: World, changed: dict[str, object]) -> None:
     world.saved.append(allocation(2, ONE))
     world.sets[2] = PartyAccounts(NOW, [replace(ACCOUNT, **changed)])  # type: ignore[arg-type]
