@@ -12,7 +12,7 @@
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -22,7 +22,6 @@ from installer.domain.strict_json import StrictJsonError, decode_object
 
 SCHEMA = 1
 Kind = Literal["intent", "step", "undo", "failed", "done", "restored"]
-KINDS: tuple[str, ...] = get_args(Kind)
 CLOSING = frozenset({"done", "restored"})
 
 

@@ -8,9 +8,6 @@ from pathlib import Path
 
 from installer.host.commands import CommandError, Runner
 
-ST_NOEXEC = 8
-"""statvfs(3), f_flag: no program may be run from here."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:

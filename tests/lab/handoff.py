@@ -8,12 +8,6 @@ CONFIGURATION = "/etc/pharos-hpc"
 CREDENTIALS = f"{CONFIGURATION}/credentials"
 
 
-def trust_ca(host: LabHost, pem: bytes, name: str = "lab-ca") -> None:
-    """Add a private CA to the host's own trust store, as an administrator does."""
-    host.put(f"/usr/local/share/ca-certificates/{name}.crt", pem)
-    host.exec(["update-ca-certificates"])
-
-
 def hand_off(host: LabHost, *, public: Mapping[str, bytes], credentials: Mapping[str, bytes]) -> None:
     """Write the hand-off below /etc/pharos-hpc.
 

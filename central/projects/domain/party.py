@@ -2,12 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 from uuid import UUID
 
 from central.projects.domain.ids import BindingId, PartyId
-
-SITE_PROVIDER: Final = "site"
 
 
 class PartyState(StrEnum):

@@ -67,9 +67,7 @@ class AccountEvidence:
 @dataclass(frozen=True, slots=True)
 class _SetRow:
     allocation_id: UUID
-    site: str
     observed_at: datetime
-    accounts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,6 @@ class _AccountRow:
     name: str
     uid_number: int | None
     state: str
-    first_seen_at: datetime
     changed_at: datetime
 
     def known(self) -> KnownAccount:

@@ -1,11 +1,11 @@
 -- name: account_sets
 -- When each allocation's complete set was last confirmed, as far as it has one.
-SELECT allocation_id, site, observed_at, accounts FROM provisioning.account_sets
+SELECT allocation_id, observed_at FROM provisioning.account_sets
 WHERE allocation_id = ANY (%(ids)s::uuid[]);
 
 -- name: accounts
 -- Every account ever confirmed at some allocations, absent ones too.
 SELECT allocation_id, party_id, binding_id, generation, native_uid, name, uid_number, state::text AS state,
-       first_seen_at, changed_at
+       changed_at
 FROM provisioning.accounts WHERE allocation_id = ANY (%(ids)s::uuid[])
 ORDER BY allocation_id, name, party_id, generation, native_uid;

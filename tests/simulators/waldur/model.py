@@ -42,8 +42,6 @@ ORDER_STATES = (
 )
 ORDER_TYPES = ("Create", "Update", "Terminate", "Restore")
 OFFERING_STATES = ("Draft", "Active", "Paused", "Archived", "Unavailable")
-BILLING_TYPES = ("usage", "limit", "fixed", "one", "few")
-LIMIT_PERIODS = ("month", "quarterly", "annual", "total")
 POLICIES = ("none", "reuse", "zero")
 
 
