@@ -11,6 +11,7 @@ from central.kernel.errors import Unavailable
 from central.kernel.migrations import MigrationRefused, require_schema
 from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
+from central.processes.execution import token_endpoints
 from central.processes.execution_worker import require_execution
 from central.processes.provisioning_worker import require_beto, require_questions
 from central.processes.refusals import StartRefused
@@ -46,6 +47,9 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         documents = HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
         keys = IssuerKeys(oidc.issuer, documents)
         yield _asked("issuer", lambda: keys.key("", utc_now()), f"{oidc.issuer} publishes its keys")
+    if settings.oidc is not None and settings.tokens is not None:
+        endpoints = token_endpoints(settings.oidc)
+        yield _asked("tokens", endpoints, "the issuer names its token and revocation endpoints")
     if settings.provisioning_url is not None and settings.process not in OWNERS:
         with Database(replace(options, url=settings.provisioning_url)) as database:
             yield _asked(

@@ -60,6 +60,11 @@ def documents(oidc: Oidc) -> HttpDocuments:
     return HttpDocuments(str(oidc.ca_file) if oidc.ca_file else None)
 
 
+def token_endpoints(oidc: Oidc) -> DiscoveredEndpoints:
+    """Where the issuer gives out tokens."""
+    return DiscoveredEndpoints(oidc.issuer, documents(oidc).read, may_be_read)
+
+
 @dataclass(frozen=True, slots=True)
 class MemberTokenSource:
     """Consents and what is got with them, over one database that keeps consents."""
@@ -89,7 +94,7 @@ def member_tokens(settings: Settings, database: Database) -> MemberTokenSource |
     if settings.tokens is None or settings.oidc is None:
         return None
     oidc, client = settings.oidc, settings.tokens
-    endpoints = DiscoveredEndpoints(oidc.issuer, documents(oidc).read, may_be_read)
+    endpoints = token_endpoints(oidc)
     ca_file = str(oidc.ca_file) if oidc.ca_file else None
     issuer = OidcTokens(endpoints, Client(client.client_id, client.secret), ca_file)
     return MemberTokenSource(issuer, PostgresConsents(database, Seal(client.consent_keys)), client)

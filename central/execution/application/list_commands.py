@@ -10,6 +10,7 @@ from central.execution.application.ports import (
     AccountChanged,
     Accounts,
     Authorities,
+    Authority,
     CommandPage,
     Listed,
     Permission,
@@ -19,6 +20,28 @@ from central.execution.domain.authority import ANSWER_LIFETIME, valid_until
 from central.execution.domain.command import Submit
 from central.execution.domain.run import StageName
 from central.kernel.errors import Unavailable
+
+
+class AskedOnce:
+    """`Authorities` for one page or pass: each question once, and none after one that nobody answered."""
+
+    def __init__(self, authorities: Authorities) -> None:
+        self._authorities = authorities
+        self._known: dict[tuple[UUID, UUID, Permission], Authority] = {}
+        self._silence: Unavailable | None = None
+
+    def decide(self, project: UUID, party: UUID, permission: Permission) -> Authority:
+        """See `Authorities`."""
+        key = (project, party, permission)
+        if key not in self._known:
+            if self._silence is not None:
+                raise self._silence
+            try:
+                self._known[key] = self._authorities.decide(*key)
+            except Unavailable as silence:
+                self._silence = silence
+                raise
+        return self._known[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +72,21 @@ class ListCommands:
 
     def bound(self, page: CommandPage, now: datetime) -> list[Bounded]:
         """Each command with its validity; one question to Beto a Project, member and permission."""
-        asked: dict[tuple[UUID, UUID, Permission], datetime] = {}
+        asked = AskedOnce(self.authorities)
         return [Bounded(each, self._until(each, asked, now)) for each in page.commands]
 
-    def _until(
-        self, listed: Listed, asked: dict[tuple[UUID, UUID, Permission], datetime], now: datetime
-    ) -> datetime:
+    def _until(self, listed: Listed, asked: AskedOnce, now: datetime) -> datetime:
         if not isinstance(listed.action, Submit):
             return now + ANSWER_LIFETIME
         run = listed.run
-        key = (run.request.project_id, run.created_by, permission_of(listed.action.stage))
+        permission = permission_of(listed.action.stage)
         try:
-            if key not in asked:
-                decided = self.authorities.decide(*key)
-                asked[key] = decided.valid_until if decided.allowed else listed.issued_at
+            decided = asked.decide(run.request.project_id, run.created_by, permission)
             return valid_until(
                 now,
                 account_observed_at=self.accounts.confirmed_at(run, now),
                 account_max_age=self.account_max_age,
-                authority_expires_at=asked[key],
+                authority_expires_at=decided.valid_until if decided.allowed else listed.issued_at,
                 deadline=run.request.deadline,
             )
         except (Unavailable, AccountAwaits, AccountChanged):

@@ -101,13 +101,20 @@ class WithdrawConsent:
     consents: Consents
 
     def __call__(self, party: UUID, now: datetime) -> Consent | None:
-        """The ended consent, None where none was given. `Unavailable` if the issuer could not be told."""
+        """The ended consent, None where none was given. `Unavailable` if the issuer could not be told: then
+        it stands, and the member asks again.
+        """
         known = self.consents.read(party)
-        if known is None or not known.stands:
-            return known
-        over = self.consents.change(party, lambda at: ended(at or known, now))
-        self.issuer.revoke(over.tokens.refresh)
-        return over
+        if known is None:
+            return None
+
+        def end(at: Consent | None) -> Consent:
+            if at is None or not at.stands:
+                return at or known
+            self.issuer.revoke(at.tokens.refresh)
+            return ended(at, now)
+
+        return self.consents.change(party, end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,4 +109,6 @@ def _unacknowledged(run: Run, command: UUID) -> Stage:
 
 
 def _resume(run: Run, now: datetime) -> Step:
-    return begin(run, now) if run.reason == WaitReason.CONSENT_EXPIRED.value else Step(run)
+    """What it waited for has just been asked, and is over."""
+    waits = run.state is RunState.WAITING and run.reason not in _HELD
+    return begin(run, now) if waits else Step(run)

@@ -5,12 +5,12 @@ What a pass decides is one command a Run, revision and act: two replicas that me
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid5
 
-from central.execution.application.list_commands import permission_of
+from central.execution.application.list_commands import AskedOnce, permission_of
 from central.execution.application.ports import (
     AccountAwaits,
     AccountChanged,
@@ -85,6 +85,20 @@ class ExpireRuns:
 
 
 @dataclass(frozen=True, slots=True)
+class _Memory:
+    """What one pass was told."""
+
+    authorities: AskedOnce
+    known: dict[tuple[str, object], bool] = field(default_factory=dict)
+
+    def once(self, kind: str, name: object, ask: Callable[[], bool]) -> bool:
+        """The answer, asked for the first time only."""
+        if (kind, name) not in self.known:
+            self.known[kind, name] = ask()
+        return self.known[kind, name]
+
+
+@dataclass(frozen=True, slots=True)
 class ReconsiderRuns:
     """Holds Runs that cannot go on, and lets go on those that can again (E4, E5, S15)."""
 
@@ -97,31 +111,30 @@ class ReconsiderRuns:
     consents: Consented
 
     def __call__(self, now: datetime) -> Passed:
-        """One pass over every Run that has not ended; Beto is asked once a Project, member and permission."""
-        asked: dict[tuple[UUID, UUID, Permission], bool] = {}
+        """One pass over every Run that has not ended; each other is asked the same thing once."""
+        memory = _Memory(AskedOnce(self.authorities))
 
         def look(run: Run) -> bool:
-            if next_stage(run) is None:
+            stage = next_stage(run)
+            if stage is None:
                 return False
-            known = self._circumstances(run, asked, now)
+            known = self._circumstances(run, permission_of(stage.name), memory, now)
             return Mover(self.runs)(run, "run_reconsidered", lambda at: reconsider(at, known, now), now)
 
         return each_run(self.runs, _paged(self.passes.live), look)
 
     def _circumstances(
-        self, run: Run, asked: dict[tuple[UUID, UUID, Permission], bool], now: datetime
+        self, run: Run, permission: Permission, memory: _Memory, now: datetime
     ) -> Circumstances:
-        stage = next_stage(run)
-        permission = permission_of(stage.name) if stage is not None else Permission.CONTINUE
-        key = (run.request.project_id, run.created_by, permission)
-        if key not in asked:
-            asked[key] = self.authorities.decide(*key).allowed
+        site, party = run.request.site, run.created_by
         return Circumstances(
-            maintenance=in_force(self.maintenance.of(run.request.site), now),
-            suspended=self.suspensions.suspended(run, now),
-            allowed=asked[key],
+            maintenance=memory.once("site", site, lambda: in_force(self.maintenance.of(site), now)),
+            suspended=memory.once(
+                "allocation", run.allocation_id, lambda: self.suspensions.suspended(run, now)
+            ),
+            allowed=memory.authorities.decide(run.request.project_id, party, permission).allowed,
             confirmed=self._confirmed(run, now),
-            consent=self.consents.stands(run.created_by),
+            consent=memory.once("consent", party, lambda: self.consents.stands(party)),
         )
 
     def _confirmed(self, run: Run, now: datetime) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import uuid4
 
@@ -182,3 +183,30 @@ def test_p38_a_projects_allocations_are_told_to_its_members_alone(world: World) 
     assert "nativeName" not in allocation
     world.told(world.beto.truth.remove_member(world.project, member.party))
     assert world.as_member(member, "GET", "/allocations")[1]["code"] == "forbidden"
+
+
+def test_x13_a_parked_poll_is_told_of_a_new_command(world: World, site: ScriptedSite) -> None:
+    member = world.new_member()
+    started(world, member)
+    head = site.ask("GET", "?after=0&limit=100")[1]["next"]
+    while (page := site.ask("GET", f"?after={head}&limit=100")[1])["commands"]:
+        head = page["next"]
+    with ThreadPoolExecutor(1) as pool:
+        parked = pool.submit(site.ask, "GET", f"?after={head}&wait=55")
+        run = world.start(member)[1]["runId"]
+        status, page = parked.result(60)
+    assert (status, [each["runId"] for each in page["commands"]]) == (200, [run])
+
+
+def test_e2_while_beto_is_silent_nothing_may_be_begun(world: World, site: ScriptedSite) -> None:
+    member = world.new_member()
+    run = started(world, member)
+    world.beto.faults.silent = True
+    try:
+        [command] = site.of(run)
+        assert command["validUntil"] == command["issuedAt"]
+        assert site.token(command)[0] == 503
+        assert world.state(member, run) == ("", "unavailable")
+    finally:
+        world.beto.faults.silent = False
+    until(lambda: world.state(member, run) == ("running", None))
