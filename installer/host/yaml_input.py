@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.validators import extend
 from yaml.events import AliasEvent, NodeEvent
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -31,6 +33,7 @@ _SECRET_VALUE = re.compile(
     r"|://[^/@\s]*:[^/@\s]*@|\bBearer\s+\S{8,})"
 )
 _INT = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_END = re.compile(r"(?<!\\)\$")
 _DEPTH = 8
 _NODES = 5_000
 
@@ -143,8 +146,19 @@ def _secrets(value: object, where: str) -> Iterator[str]:
         yield where
 
 
+def _pattern(_: object, pattern: str, instance: object, __: object) -> Iterator[ValidationError]:
+    """As ECMA 262 has it, which the schema's standard names: digits are ASCII alone, ``$`` is the very end,
+    not the place before a last line end (D13, E21).
+    """
+    if isinstance(instance, str) and not re.search(_END.sub(r"\\Z", pattern), instance, re.ASCII):
+        yield ValidationError("does not match the pattern")
+
+
+_VALIDATOR: Any = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+
+
 def _check_schema(document: dict[str, object], lines: Mapping[Place, int], what: str, schema: str) -> None:
-    errors = list(Draft202012Validator(load_schema(schema)).iter_errors(document))
+    errors = list(_VALIDATOR(load_schema(schema)).iter_errors(document))
     if errors:
         words = words_of(errors, lines, schema=schema)
         raise Refusal(

@@ -218,6 +218,39 @@ def test_x6_the_settings_file_is_read_back_by_the_bundle(tmp_path: Any) -> None:
     assert settings.policy.parent_account == "pharos" and not settings.observe
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("slurm.cluster", "icarus\n"),
+        ("slurm.parent_account", "pharos\n"),
+        ("slurm.parent_account", "pharos\u0664"),
+        ("slurm.commands", "/usr/bin\n"),
+        ("waldur.api_url", "https://waldur.lab.test/api/\n"),
+        ("waldur.offering_uuid", "00000000000040008000000000000306\n"),
+        ("waldur.offering_uuid", "\uff10" * 32),
+        ("waldur.instance", "waldur.lab.test\n"),
+        ("name", "icarus-hpc\n"),
+        ("site", "slurm\n"),
+    ],
+)
+def test_e21_d13_a_last_line_end_is_part_of_a_text(key: str, text: str) -> None:
+    """Python's ``$`` stands before it too, and its digits are of every script; a JSON Schema's are not."""
+    assert f"$.{key} " in refused(put(key, text), "schema_mismatch")
+
+
+@pytest.mark.parametrize("number", ["1_600", "0x10", "0o17", "012", "1:30", "+5", "16000.0", "1.6e4", "１２"])
+def test_d12_d13_a_number_of_yaml_is_plain_digits(number: str) -> None:
+    """What YAML 1.1 reads as 1600, 16, 15, 10 and 90 is a text here."""
+    text = json.dumps(reporter_profile())
+    assert text.count('"cpu": 16000') == 1
+    with pytest.raises(Refusal, match=r"slurm\.capacity\.cpu"):
+        check_yaml(
+            text.replace('"cpu": 16000', f'"cpu": {number}').encode(),
+            what="profile",
+            schema="profile.schema.json",
+        )
+
+
 @pytest.mark.parametrize("name", ["cn=it's,dc=e", 'cn="a",dc=e', "cn=$HOME,dc=e", "cn=a\\,dc=e"])
 def test_a_value_that_cannot_stand_in_an_environment_file_is_refused(name: str) -> None:
     with pytest.raises(Refusal) as caught:
