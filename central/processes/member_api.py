@@ -4,19 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from central.kernel.database import Database, DatabaseOptions
 from central.kernel.http import HttpLimits, create_app
-from central.kernel.migrations import require_schema
-from central.kernel.observability import Metrics, configure_logging
+from central.kernel.observability import Metrics
 from central.kernel.serving import Service, serve
 from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
 from central.processes.evidence_reader import open_reader
 from central.processes.execution import member_caller, member_tokens, party_caller
-from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.options import open_database, prepare, serving_options
 from central.processes.provisioning_worker import require_questions
 from central.processes.refusals import StartRefused
-from central.processes.schema import CONTEXTS
 from central.processes.ssh_accounts import reported_accounts
 from central.settings import Settings
 from central.ssh_access.adapters.development_accounts import DevelopmentAccounts
@@ -54,10 +51,8 @@ class MemberApi:
 
     def __call__(self) -> Service:
         """Opens the pool of this worker. The issuer is asked when the first token comes."""
-        database = Database(database_options(self.settings, NAME, CONNECTIONS))
-        database.open()
         metrics = Metrics(NAME)
-        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
+        database = open_database(self.settings, NAME, CONNECTIONS, metrics)
         app = create_app(
             NAME,
             metrics=metrics,
@@ -88,15 +83,12 @@ class MemberApi:
 
 def run(settings: Settings) -> int:
     """Checks settings and schema, then serves until stopped; the exit code. Raises `StartRefused`."""
-    configure_logging(NAME, level=settings.log_level)
-    name_ignored(settings)
     if settings.environment == "production" and settings.development_accounts is not None:
         raise StartRefused(
             "PHAROS_DEVELOPMENT_ACCOUNTS is set in production: a file would decide whose keys go where; "
             "unset it"
         )
-    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
-        require_schema(database, CONTEXTS)
+    prepare(settings, NAME)
     if settings.provisioning_url is not None:
         require_broker(settings, settings.views_broker, NAME, require_questions)
     return serve(MemberApi(settings), serving_options(settings, THREADS))

@@ -1,11 +1,32 @@
-"""What every HTTP process takes from its settings."""
+"""What every process that serves takes from its settings, and does before it serves."""
 
 import logging
 
-from central.kernel.database import DatabaseOptions
-from central.kernel.observability import event
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.migrations import require_schema
+from central.kernel.observability import Metrics, configure_logging, event
 from central.kernel.serving import ServingOptions
+from central.processes.schema import CONTEXTS
 from central.settings import Settings
+
+
+def prepare(settings: Settings, application: str) -> None:
+    """Before anything else: logs as the settings say, names what was ignored, and asks for the schema this
+    code knows. Raises `MigrationRefused`, `Unavailable`.
+    """
+    configure_logging(application, level=settings.log_level)
+    name_ignored(settings)
+    options = DatabaseOptions(url=settings.database_url, application=application, pool_size=1)
+    with Database(options) as database:
+        require_schema(database, CONTEXTS)
+
+
+def open_database(settings: Settings, application: str, connections: int, metrics: Metrics) -> Database:
+    """The process's own database for one worker; how many connections are lent is told in `metrics`."""
+    database = Database(database_options(settings, application, connections))
+    database.open()
+    metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
+    return database
 
 
 def database_options(settings: Settings, application: str, connections: int) -> DatabaseOptions:

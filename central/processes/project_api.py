@@ -15,10 +15,9 @@ from central.execution.application.create_run import CreateRun
 from central.execution.application.read_runs import ReadRuns
 from central.execution.entrypoints.project_routes import ProjectRoutes
 from central.execution.entrypoints.run_wire import RUN_BYTES_MAX
-from central.kernel.database import Database, DatabaseOptions
+from central.kernel.database import Database
 from central.kernel.http import HttpLimits, create_app
-from central.kernel.migrations import require_schema
-from central.kernel.observability import Metrics, configure_logging
+from central.kernel.observability import Metrics
 from central.kernel.serving import Service, serve
 from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
@@ -30,9 +29,8 @@ from central.processes.execution_ports import (
     ConfiguredSites,
     run_accounts,
 )
-from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.options import open_database, prepare, serving_options
 from central.processes.provisioning_worker import require_questions
-from central.processes.schema import CONTEXTS
 from central.projects.application.ports import ProjectDecisions
 from central.projects.domain.ids import PartyId, ProjectId
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
@@ -66,11 +64,9 @@ class ProjectApi:
 
     def __call__(self) -> Service:
         """Opens the pools of this worker. The issuer is asked when the first token comes."""
-        database = Database(database_options(self.settings, NAME, CONNECTIONS))
-        database.open()
-        reader = open_reader(self.settings, NAME, EVIDENCE_CONNECTIONS)
         metrics = Metrics(NAME)
-        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
+        database = open_database(self.settings, NAME, CONNECTIONS, metrics)
+        reader = open_reader(self.settings, NAME, EVIDENCE_CONNECTIONS)
         app = create_app(
             NAME,
             metrics=metrics,
@@ -112,9 +108,6 @@ def run_routes(
 
 def run(settings: Settings) -> int:
     """Checks schema and broker, then serves until stopped; the exit code. Raises `StartRefused`."""
-    configure_logging(NAME, level=settings.log_level)
-    name_ignored(settings)
-    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
-        require_schema(database, CONTEXTS)
+    prepare(settings, NAME)
     require_broker(settings, settings.views_broker, NAME, require_questions)
     return serve(ProjectApi(settings), serving_options(settings, THREADS))

@@ -9,20 +9,18 @@ from typing import Final
 
 from flask import Blueprint, Flask, request
 
-from central.kernel.database import Database, DatabaseOptions
+from central.kernel.database import Database
 from central.kernel.errors import Unavailable
 from central.kernel.http import HttpLimits, bearer_token, create_app
-from central.kernel.migrations import require_schema
-from central.kernel.observability import Metrics, configure_logging, event
+from central.kernel.observability import Metrics, event
 from central.kernel.serving import Service, serve
 from central.kernel.site_names import Site
 from central.kernel.times import Clock, utc_now
 from central.kernel.wire_schema import check_schema
 from central.processes.broker_link import BrokerLink, open_broker, require_broker
-from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.options import database_options, prepare, serving_options
 from central.processes.provisioning_worker import BetoView, require_beto
 from central.processes.retention import owners_of, retained_accounts
-from central.processes.schema import CONTEXTS
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.application.find_member import FindMember
 from central.projects.application.list_members import ListMembers
@@ -179,12 +177,9 @@ def _queries(settings: Settings, database: Database, link: BrokerLink) -> SiteQu
 
 def run(settings: Settings) -> int:
     """Checks schema and broker, then serves until stopped; the exit code. Raises `StartRefused` (P20)."""
-    configure_logging(NAME, level=settings.log_level)
-    name_ignored(settings)
+    prepare(settings, NAME)
     if not settings.intake_keys:
         event(_LOG, "no_intake_keys", level=logging.WARNING, sites=list(settings.sites))
-    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
-        require_schema(database, CONTEXTS)
     if settings.intake_keys:
         require_broker(settings, settings.views_broker, NAME, require_beto)
     options = replace(serving_options(settings, THREADS), workers=WORKERS)

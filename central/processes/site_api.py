@@ -9,17 +9,14 @@ from typing import Final
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.application.authenticate import Authenticate
 from central.grants.entrypoints.site_caller import SiteCaller
-from central.kernel.database import Database, DatabaseOptions
 from central.kernel.http import HttpLimits, create_app
-from central.kernel.migrations import require_schema
 from central.kernel.notifications import Waiters
-from central.kernel.observability import Metrics, configure_logging
+from central.kernel.observability import Metrics
 from central.kernel.serving import Service, ServingOptions, serve, site_api_threads
 from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
-from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.options import open_database, prepare, serving_options
 from central.processes.provisioning_worker import require_questions
-from central.processes.schema import CONTEXTS
 from central.processes.site_commands import COMMANDS_CHANNEL, site_commands
 from central.settings import Settings
 from central.ssh_access.adapters.postgres_keys import CHANNEL, PostgresMemberKeys
@@ -41,14 +38,12 @@ class SiteApi:
 
     def __call__(self) -> Service:
         """Opens the pool and the LISTEN connection of this worker."""
-        database = Database(database_options(self.settings, NAME, CONNECTIONS))
-        database.open()
+        metrics = Metrics(NAME)
+        database = open_database(self.settings, NAME, CONNECTIONS, metrics)
         waiters = Waiters(self.settings.database_direct_url, [CHANNEL, COMMANDS_CHANNEL])
         waiters.start()
-        metrics = Metrics(NAME)
         metrics.gauge("pharos_long_polls_parked", "Polls that wait for news.", lambda: waiters.parked)
         metrics.gauge("pharos_listening", "1 while news arrives from PostgreSQL.", lambda: waiters.listening)
-        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         app = create_app(
             NAME,
             metrics=metrics,
@@ -90,10 +85,7 @@ class SiteApi:
 
 def run(settings: Settings) -> int:
     """Checks the schema, then serves until stopped; the exit code."""
-    configure_logging(NAME, level=settings.log_level)
-    name_ignored(settings)
-    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
-        require_schema(database, CONTEXTS)
+    prepare(settings, NAME)
     if settings.tokens is not None:
         require_broker(settings, settings.views_broker, NAME, require_questions)
     polls = settings.pollers if settings.tokens is None else 2 * settings.pollers

@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from central.kernel.database import Database, DatabaseOptions
 from central.kernel.http import create_app
-from central.kernel.migrations import require_schema
-from central.kernel.observability import Metrics, configure_logging
+from central.kernel.observability import Metrics
 from central.kernel.serving import Service, serve
 from central.processes.broker_link import open_broker, require_broker
 from central.processes.evidence_reader import open_evidence
 from central.processes.execution_worker import execution_worker, require_execution
-from central.processes.options import database_options, name_ignored, serving_options
-from central.processes.schema import CONTEXTS
+from central.processes.options import open_database, prepare, serving_options
 from central.settings import Settings
 
 NAME: Final = "execution-worker"
@@ -33,12 +30,10 @@ class ExecutionWork:
     def __call__(self) -> Service:
         """Opens databases and broker and starts the threads. Raises `StartRefused`, `Unavailable`."""
         settings = self.settings
-        database = Database(database_options(settings, NAME, CONNECTIONS))
-        database.open()
+        metrics = Metrics(NAME)
+        database = open_database(settings, NAME, CONNECTIONS, metrics)
         evidence = open_evidence(settings, NAME, EVIDENCE_CONNECTIONS)
         link = open_broker(settings, settings.execution_broker, NAME, CONNECTIONS)
-        metrics = Metrics(NAME)
-        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         worker = execution_worker(settings, (database, evidence), link.broker, metrics.registry)
 
         def ready() -> None:
@@ -62,9 +57,6 @@ class ExecutionWork:
 
 def run(settings: Settings) -> int:
     """Checks schema and broker, then works until stopped; the exit code. Raises `StartRefused`."""
-    configure_logging(NAME, level=settings.log_level)
-    name_ignored(settings)
-    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
-        require_schema(database, CONTEXTS)
+    prepare(settings, NAME)
     require_broker(settings, settings.execution_broker, NAME, require_execution)
     return serve(ExecutionWork(settings), serving_options(settings, THREADS))

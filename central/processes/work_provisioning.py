@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from central.kernel.database import Database, DatabaseOptions
 from central.kernel.http import create_app
-from central.kernel.migrations import require_schema
-from central.kernel.observability import Metrics, configure_logging
+from central.kernel.observability import Metrics
 from central.kernel.serving import Service, serve
 from central.processes.broker_link import open_broker, require_broker
-from central.processes.options import database_options, name_ignored, serving_options
+from central.processes.options import open_database, prepare, serving_options
 from central.processes.provisioning_worker import BetoView, ViewMetrics, ViewWorker, require_beto
 from central.processes.retention import owners_of, require_owners, retention_worker
-from central.processes.schema import CONTEXTS
 from central.settings import Settings
 
 NAME: Final = "provisioning-worker"
@@ -36,12 +33,10 @@ class ProvisioningWork:
 
     def __call__(self) -> Service:
         """Opens database and broker and starts the threads. Raises `StartRefused`, `Unavailable`."""
-        database = Database(database_options(self.settings, NAME, CONNECTIONS))
-        database.open()
+        metrics = Metrics(NAME)
+        database = open_database(self.settings, NAME, CONNECTIONS, metrics)
         views = open_broker(self.settings, self.settings.views_broker, NAME, CONNECTIONS)
         queries = open_broker(self.settings, self.settings.queries_broker, NAME, CONNECTIONS)
-        metrics = Metrics(NAME)
-        metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
         workers = (
             ViewWorker(BetoView(database, views.broker), ViewMetrics(metrics.registry)),
             retention_worker(database, queries.broker, metrics.registry, owners_of(self.settings)),
@@ -73,10 +68,7 @@ class ProvisioningWork:
 
 def run(settings: Settings) -> int:
     """Checks schema and broker, then works until stopped; the exit code. Raises `StartRefused` (P20)."""
-    configure_logging(NAME, level=settings.log_level)
-    name_ignored(settings)
-    with Database(DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)) as database:
-        require_schema(database, CONTEXTS)
+    prepare(settings, NAME)
     require_broker(settings, settings.views_broker, NAME, require_beto)
     owners = partial(require_owners, owners=owners_of(settings))
     require_broker(settings, settings.queries_broker, NAME, owners)
