@@ -2,6 +2,7 @@
 directory's (I7).
 """
 
+import re
 from dataclasses import dataclass
 
 from installer.domain.refusal import VERIFICATION_FAILED, Refusal
@@ -61,7 +62,7 @@ def _lines(paths: HostPaths, path: str, count: int) -> list[list[str]]:
 
 
 def _number(text: str, path: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    if not re.fullmatch(r"[0-9]{1,10}", text):
         raise _strange(path, "an id is no number")
     return int(text)
 

@@ -5,6 +5,7 @@ A list is complete when as many rows came as ``X-Result-Count`` says, the same o
 snapshot behind its pages (waldur.md §2).
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -84,7 +85,7 @@ class WaldurApi:
                 return _strange(path, error)
             counts.add(answer.headers.get("x-result-count", ""))
             count = next(iter(counts))
-            if len(counts) > 1 or not (count.isascii() and count.isdecimal()):
+            if len(counts) > 1 or not re.fullmatch(r"[0-9]{1,9}", count):
                 return Unanswered(why=f"{path} changed while it was read, or gives no count", definite=False)
             if len(rows) >= int(count):
                 break

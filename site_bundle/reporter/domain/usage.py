@@ -6,16 +6,18 @@ held, nor less than was held at the check before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from uuid import UUID
 
 from site_bundle.reporter.domain.sources import Row
 
 TOLERANCE_SECONDS = 36  # a hundredth of a node-hour
 HOUR = 3600
+_HOURS = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,5 @@ def compare(
 
 
 def node_seconds(text: str | None) -> Decimal | None:
-    """Node-hours as Waldur writes them, in seconds, exactly; None for what is no number."""
-    try:
-        hours = Decimal(text) if text is not None else None
-    except InvalidOperation:
-        return None
-    return hours * HOUR if hours is not None and hours.is_finite() else None
+    """Node-hours as Waldur writes them, in seconds, exactly; None for what is no number of JSON (D13)."""
+    return Decimal(text) * HOUR if text is not None and _HOURS.fullmatch(text) else None

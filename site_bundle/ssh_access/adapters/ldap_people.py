@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -22,6 +23,8 @@ from site_bundle.ssh_access.domain.public_key import PublicKey
 from site_bundle.ssh_access.domain.target import Entry, Target
 
 ATTRIBUTE = "sshPublicKey"
+# As long as any uid is; another number is none, and its entry unreadable (D10, D13).
+_NUMBER = re.compile(r"[0-9]{1,10}")
 _ATTRIBUTES = ("uid", "uidNumber", "entryUUID", ATTRIBUTE)
 # The comment marks the agent's own probe values, so that one left by a crash is found and removed.
 _PROBE_COMMENT = b" pharos-ssh-access-probe"
@@ -159,4 +162,4 @@ def _uuid(raw: RawEntry) -> UUID | None:
 
 def _numbers(raw: RawEntry) -> tuple[int, ...]:
     texts = raw.texts("uidNumber")
-    return tuple(int(text) for text in texts) if all(text.isdecimal() for text in texts) else ()
+    return tuple(map(int, texts)) if all(map(_NUMBER.fullmatch, texts)) else ()

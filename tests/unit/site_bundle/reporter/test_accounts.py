@@ -158,6 +158,16 @@ def test_b03_e23_name_in_another_spelling_is_neither_there_nor_absent(spelled: s
     assert not decision.sets and faults(decision) == ["entry_ambiguous"]
 
 
+def test_a47_a_long_name_is_found_in_full() -> None:
+    anna = replace(member("alice", ALICE), username="anna.maria.example")
+    decision = decided(
+        projects={REF: Project(PROJECT, (anna,))},
+        directory=people(**{"anna.maria.example": (person(),), "anna.mar": (person("bob"),)}),
+        slurm=slurm(account(joined("anna.maria.example", 41, ALICE), joined("anna.mar", 42))),
+    )
+    assert states(decision) == {"anna.maria.example": ("ready", 1)} and notes(decision) == {}
+
+
 @pytest.mark.parametrize("listed", ["anna.mar", "anna"])
 def test_a47_names_are_compared_whole(listed: str) -> None:
     """A member is never found by a part of the name, in Slurm or in the directory."""

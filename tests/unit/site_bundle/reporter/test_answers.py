@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -18,8 +18,10 @@ from site_bundle.reporter.adapters.intake import IntakeClient
 from site_bundle.reporter.adapters.waldur_resources import WaldurLimits, WaldurResources
 from site_bundle.reporter.adapters.wire import MembersBody, OutcomesBody, RetainedListBody
 from site_bundle.reporter.application.ports import Report
+from site_bundle.reporter.application.send_reports import Sent
 from site_bundle.reporter.domain.sources import Listing
 from site_bundle.reporter.entrypoints.once_document import once_lines
+from site_bundle.reporter.entrypoints.telling import _clock
 from tests.unit.site_bundle.reporter.scenes import REF, decided, faults, member, notes, states
 
 OFFERING, FIRST, SECOND = UUID(int=5), UUID(int=0xA1), UUID(int=0xA2)
@@ -180,6 +182,23 @@ def test_firecrest_f16_answer_is_matched_on_exact_ids(
     assert caught.value.code == "answer_malformed"
     good = answered | {"reportId": str(SENT), "outcomes": [outcome(1), outcome(2)]}
     assert decode_object(json.dumps(good).encode(), OutcomesBody, max_bytes=1 << 20).checked(SENT)
+
+
+@pytest.mark.parametrize(
+    ("off", "status", "code"),
+    [
+        (0, "pass", ""),
+        (5, "pass", ""),
+        (-5, "pass", ""),
+        (6, "warn", "clock_off"),
+        (-960, "warn", "clock_off"),
+    ],
+)
+def test_e13_e14_a_clock_that_is_off_is_told(off: int, status: str, code: str) -> None:
+    """Central says when it received; a clock 16 minutes behind makes every report stale."""
+    now = datetime(2026, 11, 2, 10, tzinfo=UTC)
+    check = _clock(Sent(received_at=now - timedelta(seconds=off)), now)
+    assert (check.status.value, check.code) == (status, code)
 
 
 def test_c18_names_do_not_steer_a_terminal() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from uuid import UUID
 
 import pytest
@@ -273,8 +274,16 @@ def test_a21_a27_seconds_that_are_not_known_are_not_compared() -> None:
     assert (found.number, found.above, found.behind) == (1, (), ())
 
 
+@pytest.mark.parametrize(
+    "text", ["1_000", "１２", " 7 ", "+5", "", ".5", "5.", "1e400", "Infinity", "1" * 5000, "1\n", "0x1"]
+)
+def test_d10_d13_hours_of_no_json_number_are_not_compared(text: str) -> None:
+    assert node_seconds(text) is None
+
+
 def test_w10_w11_hours_are_decimal() -> None:
     assert node_seconds("1.5") == 5400 and node_seconds("1.15") == 4140
+    assert node_seconds("1e-05") * 10 == Decimal("0.36") and node_seconds("-2") == -7200  # type: ignore[operator]
 
 
 def test_x3_unreadable_node_is_no_capacity() -> None:
