@@ -1,4 +1,4 @@
-"""Numbers of a directory entry: plain digits, no longer than an id; else unreadable, never absent (D10, D13)."""
+"""Numbers of a directory entry: plain digits, no longer than an id, else never absent (D10, D13)."""
 
 from __future__ import annotations
 
