@@ -16,15 +16,17 @@ from msgspec import Meta, Struct
 from central.kernel.errors import Unavailable
 from central.kernel.paging import Item, Page
 from central.kernel.problems import Problem
-from central.kernel.strict_json import JsonLimits, decode
+from central.kernel.strict_json import MAX_INTEGER, JsonLimits, decode
 
 LIMITS: Final = JsonLimits(items=500_000)
-"""Bytes bound an answer first: 1 MiB."""
+"""Of an answer or an event. Bytes bound it first: 1 MiB (docs/wire.md)."""
 
 UuidText = Annotated[
     str, Meta(pattern=r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")
 ]
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
+Positive = Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+"""A revision, a generation that is there."""
 Fingerprint = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 S = TypeVar("S", bound=Struct)
@@ -45,8 +47,24 @@ class SnapshotGone(Exception):
     """The owner replaced the snapshot while it was being read; the pass begins again."""
 
 
+class ItemMalformed(ValueError):
+    """An item fits its schema and still contradicts itself; the message says how, never a value."""
+
+
 class AnswerMalformed(Exception):
     """The owner's answer breaks docs/wire.md; it is no answer."""
+
+
+class PageQuestion(Struct, frozen=True, rename="camel"):
+    """The next `limit` items of a snapshot, after the item `after` (None: from the first)."""
+
+    schema: int
+    query_id: UUID
+    query: str
+    scope: str
+    snapshot_id: UUID
+    after: UUID | None
+    limit: int
 
 
 class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

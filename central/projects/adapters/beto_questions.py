@@ -16,8 +16,12 @@ from central.kernel.errors import InvalidTime, Unavailable
 from central.kernel.paging import Manifest, Page, PagingLimits, read_whole
 from central.kernel.questions import (
     AnswerMalformed,
+    Count,
     Encoded,
     Fingerprint,
+    ItemMalformed,
+    PageQuestion,
+    Positive,
     SnapshotGone,
     UuidText,
     page_of,
@@ -27,11 +31,8 @@ from central.kernel.questions import (
 from central.kernel.times import parse_rfc3339
 from central.projects.application.items import (
     AuthorityBody,
-    Generation,
-    ItemMalformed,
     PartyBody,
     ProjectBody,
-    Revision,
     encode_item,
 )
 from central.projects.domain.ids import PartyId, ProjectId, Scope
@@ -60,18 +61,6 @@ class CheckpointQuestion(Struct, frozen=True, rename="camel"):
     scope: str
 
 
-class PageQuestion(Struct, frozen=True, rename="camel"):
-    """The next items of a snapshot."""
-
-    schema: int
-    query_id: UUID
-    query: str
-    scope: str
-    snapshot_id: UUID
-    after: UUID | None
-    limit: int
-
-
 class DecisionQuestion(Struct, frozen=True, rename="camel"):
     """May this Party do that in this Project?"""
 
@@ -90,8 +79,8 @@ class CheckpointAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="
     query_id: UuidText
     scope: Literal["projects", "parties", "authorities"]
     snapshot_id: UuidText
-    position: Generation
-    count: Generation
+    position: Count
+    count: Count
     fingerprint: Fingerprint
 
 
@@ -113,8 +102,8 @@ class DecisionAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     schema: Literal[1]
     query_id: UuidText
     decision: Literal["allowed", "denied"]
-    project_revision: Revision
-    management_generation: Generation
+    project_revision: Positive
+    management_generation: Count
     valid_until: str
 
 

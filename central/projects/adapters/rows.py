@@ -6,9 +6,10 @@ from datetime import datetime
 from uuid import UUID
 
 from central.kernel.errors import CorruptState
+from central.kernel.questions import ItemMalformed
 from central.kernel.site_names import Site
 from central.kernel.times import stored_instant
-from central.projects.application.items import ItemMalformed, decode_item
+from central.projects.application.items import decode_item
 from central.projects.domain.authority import Authority
 from central.projects.domain.ids import BindingId, PartyId, ProjectId, Scope, comparable
 from central.projects.domain.membership import Membership

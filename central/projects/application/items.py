@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from central.kernel.errors import InvalidTime
-from central.kernel.questions import UuidText
+from central.kernel.questions import Count, ItemMalformed, Positive, UuidText
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.projects.domain.authority import Authority, AuthorityState
 from central.projects.domain.ids import BindingId, PartyId, ProjectId, Scope
@@ -22,12 +22,6 @@ from central.projects.domain.project import BindingRef, Lifecycle, ListedMember,
 from central.projects.domain.revisions import Viewed
 
 Opaque = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]{1,255}\Z")]
-Revision = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-Generation = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-
-
-class ItemMalformed(ValueError):
-    """An item fits its schema and still contradicts itself; the message says how, never a value."""
 
 
 class ProviderProjectBody(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -42,7 +36,7 @@ class BindingRefBody(Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     """A member's verified binding."""
 
     binding_id: UuidText
-    revision: Revision
+    revision: Positive
 
 
 class MemberBody(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -56,7 +50,7 @@ class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, rename="camel
     """`data` of `project.ProjectChanged`."""
 
     project_id: UuidText
-    revision: Revision
+    revision: Positive
     lifecycle: Literal["active", "closed"]
     provider_bindings: list[ProviderProjectBody]
     members: list[MemberBody]
@@ -89,7 +83,7 @@ class PartyBindingBody(Struct, frozen=True, forbid_unknown_fields=True, rename="
     """A Party's account at a provider."""
 
     binding_id: UuidText
-    revision: Revision
+    revision: Positive
     provider: Literal["site", "waldur"]
     instance: Opaque
     subject: Opaque
@@ -100,7 +94,7 @@ class PartyBody(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
     """`data` of `party.PartyChanged`."""
 
     party_id: UuidText
-    revision: Revision
+    revision: Positive
     state: Literal["active", "retired"]
     provider_bindings: list[PartyBindingBody]
 
@@ -129,10 +123,10 @@ class AuthorityBody(Struct, frozen=True, forbid_unknown_fields=True, rename="cam
     """`data` of `project.ProjectAuthorityChanged`."""
 
     project_id: UuidText
-    revision: Revision
+    revision: Positive
     state: Literal["ready", "pending", "closed"]
     expires_at: str | None
-    management_generation: Generation
+    management_generation: Count
 
     def value(self) -> Authority:
         """The authority."""

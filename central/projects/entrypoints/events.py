@@ -15,13 +15,12 @@ from central.kernel.broker import Message, MessageRefused, QueueSpec
 from central.kernel.errors import InvalidTime
 from central.kernel.observability import event
 from central.kernel.problems import Problem
-from central.kernel.questions import UuidText
-from central.kernel.strict_json import JsonLimits, decode
+from central.kernel.questions import LIMITS, ItemMalformed, UuidText
+from central.kernel.strict_json import decode
 from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
 from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.items import (
     AuthorityBody,
-    ItemMalformed,
     PartyBody,
     ProjectBody,
     encode_item,
@@ -29,7 +28,6 @@ from central.projects.application.items import (
 from central.projects.application.ports import Applied
 from central.projects.domain.revisions import Effect, Told, Viewed
 
-LIMITS: Final = JsonLimits(items=500_000)
 _LOG: Final = logging.getLogger("central.projects")
 
 

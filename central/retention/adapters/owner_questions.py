@@ -13,12 +13,14 @@ from central.kernel.questions import (
     Count,
     Encoded,
     Fingerprint,
+    ItemMalformed,
+    PageQuestion,
     UuidText,
     page_of,
     read_answer,
     uuid_or_none,
 )
-from central.retention.application.items import ItemBody, ItemMalformed, OwnerText, encode_item
+from central.retention.application.items import ItemBody, OwnerText, encode_item
 from central.retention.domain.accepted_work import AcceptedWork
 from central.retention.domain.ids import Owner
 
@@ -36,18 +38,6 @@ class InventoryQuestion(Struct, frozen=True, rename="camel"):
     query_id: UUID
     query: str
     scope: str
-
-
-class WorkPageQuestion(Struct, frozen=True, rename="camel"):
-    """The next items of a snapshot."""
-
-    schema: int
-    query_id: UUID
-    query: str
-    scope: str
-    snapshot_id: UUID
-    after: UUID | None
-    limit: int
 
 
 class InventoryAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -104,7 +94,7 @@ class OwnerQuestions:
     def _page(
         self, owner: Owner, snapshot: UUID, after: UUID | None, limit: int
     ) -> Page[Encoded[AcceptedWork]]:
-        question = WorkPageQuestion(1, self._new_id(), "page", SCOPE, snapshot, after, limit)
+        question = PageQuestion(1, self._new_id(), "page", SCOPE, snapshot, after, limit)
         body = self._ask(owner, question.query_id, encode(question))
         answer = read_answer(body, WorkPageAnswer, question.query_id, owner=owner)
         if (answer.owner, UUID(answer.snapshot_id), uuid_or_none(answer.after)) != (owner, snapshot, after):

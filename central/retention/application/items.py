@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from central.kernel.errors import InvalidTime
-from central.kernel.questions import Count, UuidText, uuid_or_none
+from central.kernel.questions import Count, ItemMalformed, Positive, UuidText, uuid_or_none
 from central.kernel.site_names import SITE_NAME, Site
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.retention.domain.accepted_work import AcceptedWork, Evidence, Kind, WorkState
@@ -19,11 +19,6 @@ from central.retention.domain.ids import BindingId, ItemId, Owner, PartyId, Proj
 
 SiteText = Annotated[str, Meta(pattern=rf"\A{SITE_NAME}\Z")]
 OwnerText = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_-]{0,31}\Z")]
-Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-
-
-class ItemMalformed(ValueError):
-    """An item fits its schema and still contradicts itself; the message says how, never a value."""
 
 
 class ItemBody(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -19,10 +19,10 @@ from central.kernel.broker import Message, MessageRefused, QueueSpec
 from central.kernel.errors import InvalidTime, Unavailable
 from central.kernel.observability import event
 from central.kernel.problems import Problem
-from central.kernel.questions import UuidText
+from central.kernel.questions import ItemMalformed, UuidText
 from central.kernel.strict_json import decode
 from central.kernel.times import Clock, format_rfc3339, parse_rfc3339
-from central.retention.application.items import ItemBody, ItemMalformed, OwnerText, encode_item
+from central.retention.application.items import ItemBody, OwnerText, encode_item
 from central.retention.application.ports import WorkStore
 from central.retention.domain.accepted_work import AcceptedWork, Kind
 from central.retention.domain.ids import Owner
