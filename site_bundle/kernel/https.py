@@ -1,12 +1,14 @@
 """One HTTPS origin, called by one component: bytes out, bytes in, three outcomes (X1, I18).
 
-The standard library's client: a pool, retries and redirects are not wanted here, little memory is (S10).
+The standard library's client: retries and redirects are not wanted here, little memory is (S10).
 
 1. TLS 1.2 or newer against one CA file or the system's store; no proxy, no environment variable, is
    consulted.
 2. A redirect is never followed: the credential goes to this origin alone (K12).
 3. An answer is bounded in size and in whole time, not only between two reads.
 4. Nothing is retried here: the caller decides when, from UnavailableError and its `retry_after`.
+5. Each exchange has a connection to itself; one that is over is kept for the next. So there are as many as
+   exchanges were ever under way at once, which is the caller's number of threads.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class PeerRefusedError(RefusedError):
 
 
 class HttpsOrigin:
-    """One origin over one kept connection."""
+    """One origin over kept connections. Threads may call it at once."""
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class HttpsOrigin:
         self._ca_file = ca_file
         self._limits = limits
         self._waiting = waiting
-        self._connection: http.client.HTTPSConnection | None = None
+        self._idle: list[http.client.HTTPSConnection] = []
 
     def exchange(
         self,
@@ -115,43 +117,56 @@ class HttpsOrigin:
             return self._exchange(method, path, body, dict(headers), wait_seconds)
 
     def close(self) -> None:
-        """Closes the connection; the next call opens a new one."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
+        """Closes the idle connections; the next call opens a new one."""
+        while (connection := self._kept()) is not None:
             connection.close()
+
+    def _kept(self) -> http.client.HTTPSConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _exchange(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], wait: float
     ) -> Answer:
         deadline = time.monotonic() + self._limits.whole_seconds + wait
-        kept = self._connection is not None
+        kept = connection = self._kept()
         try:
+            connection = connection or self._connect()
             try:
-                response = self._send(method, path, body, headers, wait)
+                response = self._send(connection, method, path, body=body, headers=headers, wait=wait)
             except (http.client.RemoteDisconnected, ConnectionError):
                 # The other side may have ended an idle connection; every call may be repeated (X7).
-                if not kept:
+                if connection is not kept:
                     raise
-                self.close()
-                response = self._send(method, path, body, headers, wait)
+                connection.close()
+                connection = self._connect()
+                response = self._send(connection, method, path, body=body, headers=headers, wait=wait)
             raw = self._read(response, deadline)
-            if response.will_close:
-                self.close()
         except (OSError, http.client.HTTPException) as error:
-            self.close()
+            _end(connection)
             raise self._unreachable(error) from None
         except BaseException:
-            self.close()  # half an answer may still be on its way
+            _end(connection)  # half an answer may still be on its way
             raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._idle.append(connection)
         names = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status, names, raw)
 
     def _send(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str], wait: float
+        self,
+        connection: http.client.HTTPSConnection,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None,
+        headers: dict[str, str],
+        wait: float,
     ) -> http.client.HTTPResponse:
-        if self._connection is None:
-            self._connection = self._connect()
-        connection = self._connection
         connection.sock.settimeout(self._limits.read_seconds + wait)
         connection.request(method, path, body=body, headers=headers)
         return connection.getresponse()
@@ -229,6 +244,11 @@ class HttpsOrigin:
             wanted="an answer over HTTPS",
             remedy=f"look at name resolution, the site's egress rules and {self._peer.log}",
         )
+
+
+def _end(connection: http.client.HTTPSConnection | None) -> None:
+    if connection is not None:
+        connection.close()
 
 
 def malformed_answer(found: str, wanted: str = "an answer by docs/wire.md") -> PeerUnavailableError:

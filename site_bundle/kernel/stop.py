@@ -8,6 +8,7 @@ exactly while the process is inside `interruptible()`; everywhere else the work 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,7 +55,12 @@ class Stop:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Waiting inside ends with StopRequested the moment the signal comes."""
+        """Waiting inside ends with StopRequested the moment the signal comes. Signals reach the main thread
+        alone: another thread's waiting is the affair of whoever waits for that thread.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         self._interruptible = True
         try:
             self.check()

@@ -12,6 +12,7 @@ from functools import partial
 
 from site_bundle.directory.connection import DirectoryLimits
 from site_bundle.directory.loopback import LoopbackConnection
+from site_bundle.kernel.abreast import Abreast
 from site_bundle.kernel.health import Health
 from site_bundle.kernel.https import HttpsLimits, HttpsOrigin
 from site_bundle.kernel.logs import Log
@@ -43,6 +44,7 @@ from site_bundle.reporter.settings import ReporterSettings
 from site_bundle.slurm.client import SlurmClient, SlurmLimits
 
 HTTP_LIMITS = HttpsLimits(answer_bytes=MAX_ACCOUNTS_BYTES)
+ASKED_AT_ONCE = 3  # calls of the intake: its answers are waited for side by side, and memory stays bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Sources:
     connection: LoopbackConnection
     directory: LdapDirectory
     intake: IntakeClient
+    asking: Abreast
     closing: ExitStack
 
     def close(self) -> None:
@@ -112,6 +115,7 @@ def sources_of(settings: ReporterSettings, environment: Mapping[str, str], stop:
             gids=settings.gids,
         ),
         intake=IntakeClient(intake, site=settings.site, instance=settings.instance),
+        asking=Abreast(ASKED_AT_ONCE, stop.interruptible),
         closing=closing,
     )
 
@@ -144,6 +148,7 @@ def observe_site(
         policy=settings.policy,
         checkpoint=checkpoint,
         told=told,
+        asking=sources.asking,
     )
 
 
@@ -156,7 +161,9 @@ def send_reports(
 ) -> SendReports:
     """The delivery."""
     split = partial(halves, new_id=uuid.uuid4)
-    return SendReports(sources.intake, journal, split, checkpoint=checkpoint, told=told)
+    return SendReports(
+        sources.intake, journal, split, checkpoint=checkpoint, told=told, asking=sources.asking
+    )
 
 
 def run_reporter(

@@ -90,15 +90,14 @@ class SqliteReportJournal:
             tried=row["tried_at"] is not None,
         )
 
-    def mark_tried(self, report: Report, now: datetime) -> None:
+    def mark_tried(self, reports: Sequence[Report], now: datetime) -> None:
+        rows = [{"sequence": report.sequence, "now": render_time(now)} for report in reports]
         with self._journal.transaction() as connection:
-            connection.execute(
-                self._sql["mark_tried"], {"sequence": report.sequence, "now": render_time(now)}
-            )
+            connection.executemany(self._sql["mark_tried"], rows)
 
-    def settle(self, report: Report) -> None:
+    def settle(self, reports: Sequence[Report]) -> None:
         with self._journal.transaction() as connection:
-            connection.execute(self._sql["settle"], {"sequence": report.sequence})
+            connection.executemany(self._sql["settle"], [{"sequence": one.sequence} for one in reports])
 
     def split(self, report: Report, parts: Sequence[Report], now: datetime) -> None:
         with self._journal.transaction() as connection:

@@ -11,10 +11,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+from site_bundle.kernel.abreast import in_turn
 from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.application.apply_identities import ApplyIdentities, Difference
 from site_bundle.reporter.application.make_reports import MakeReports
-from site_bundle.reporter.application.ports import AppliedJournal, Cluster, Outbox, People, Platform, Provider
+from site_bundle.reporter.application.ports import (
+    AppliedJournal,
+    Asking,
+    Cluster,
+    Outbox,
+    People,
+    Platform,
+    Provider,
+)
 from site_bundle.reporter.domain.decide import Decision, decide
 from site_bundle.reporter.domain.policy import Policy
 from site_bundle.reporter.domain.sources import Project, Row, RowState, Sources
@@ -34,7 +43,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class ObserveSite:
-    """The use case. `told` is called after each step: work goes on."""
+    """The use case. `told` is called after each step: work goes on. `asking`: how lists are asked for."""
 
     provider: Provider
     cluster: Cluster
@@ -47,6 +56,7 @@ class ObserveSite:
     policy: Policy
     checkpoint: Callable[[str], None] = field(default=lambda _name: None)
     told: Callable[[], None] = field(default=lambda: None)
+    asking: Asking = field(default=in_turn)
 
     def run(self, *, now: datetime) -> Observed:
         """`now` is the pass's `observedAt`. SiteError of the provider or the cluster: nothing can be said of
@@ -91,12 +101,12 @@ class ObserveSite:
         for each.
         """
         found: dict[UUID, Project | None] = {}
-        for project in wanted:
-            try:
-                found[project] = self.platform.project(project)
-            except SiteError as error:
-                failed["members"] = error
-                if not error.code.startswith(("unavailable", "answer_malformed")):
+        for project, answer in self.asking(self.platform.project, wanted):
+            if not isinstance(answer, SiteError):
+                found[project] = answer
+            else:
+                failed["members"] = answer
+                if not answer.code.startswith(("unavailable", "answer_malformed")):
                     break
             self.told()
         return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 from uuid import UUID
 
+from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.domain.accounts import Apply
 from site_bundle.reporter.domain.sources import (
     Applied,
@@ -17,6 +18,9 @@ from site_bundle.reporter.domain.sources import (
     Retained,
     Slurm,
 )
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Provider(Protocol):
@@ -80,6 +84,12 @@ class AppliedJournal(Protocol):
     def record_applied(self, acts: Sequence[Applied], now: datetime) -> None: ...
 
 
+class Asking(Protocol):
+    """Each item with what `act` made of it or its SiteError: in turn, or several at once in any order."""
+
+    def __call__(self, act: Callable[[T], R], items: Sequence[T], /) -> Iterator[tuple[T, R | SiteError]]: ...
+
+
 class Outbox(Protocol):
     """Reports on their way. Of a subject at most one was tried, and one newer waits behind it."""
 
@@ -89,10 +99,11 @@ class Outbox(Protocol):
     def next(self, after: int) -> Report | None:
         """The oldest report above the sequence `after`."""
 
-    def mark_tried(self, report: Report, now: datetime) -> None: ...
+    def mark_tried(self, reports: Sequence[Report], now: datetime) -> None:
+        """Durable before any of them is sent."""
 
-    def settle(self, report: Report) -> None:
-        """The report is over."""
+    def settle(self, reports: Sequence[Report]) -> None:
+        """The reports are over."""
 
     def split(self, report: Report, parts: Sequence[Report], now: datetime) -> None:
         """`parts` take the report's place."""

@@ -78,7 +78,7 @@ def waiting(outbox: SqliteReportJournal) -> list[Report]:
 def test_s8_only_what_was_never_tried_is_superseded(outbox: SqliteReportJournal) -> None:
     first, second, third, other = (report(s) for s in ("resources", "resources", "resources", "accounts/a"))
     outbox.keep([first, other], NOW)
-    outbox.mark_tried(waiting(outbox)[0], NOW)
+    outbox.mark_tried(waiting(outbox)[:1], NOW)
     outbox.keep([second], NOW)
     outbox.keep([third], NOW)
     found = waiting(outbox)
@@ -86,7 +86,7 @@ def test_s8_only_what_was_never_tried_is_superseded(outbox: SqliteReportJournal)
         (first.report_id, True), (other.report_id, False), (third.report_id, False),
     ]  # fmt: skip
     assert outbox.waiting() == (3, NOW)
-    outbox.settle(found[0])
+    outbox.settle(found[:1])
     assert [one.report_id for one in waiting(outbox)] == [other.report_id, third.report_id]
 
 
