@@ -59,11 +59,13 @@ def test_x9_a_bug_in_a_thread_is_raised_where_it_was_asked_for() -> None:
 
 def test_s10_the_request_to_end_is_not_held_up_by_a_peer() -> None:
     """Waiting ends as it does when a signal comes; the threads are left to end with the process."""
-    blocked, stop = threading.Event(), Stop()
+    before, blocked, stop = set(threading.enumerate()), threading.Event(), Stop()
     stop.requested = True
     with pytest.raises(StopRequested):
         list(Abreast(2, stop.interruptible)(lambda _: blocked.wait(20), range(4)))
     blocked.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
 
 
 def test_s10_another_thread_neither_opens_nor_shuts_the_main_threads_interruptible() -> None:
