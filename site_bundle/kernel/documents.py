@@ -97,7 +97,12 @@ def write_document(document: object) -> bytes:
     return json.dumps(_plain(document), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, float, NoneType})  # most of a document
+
+
 def _plain(value: object) -> object:
+    if type(value) in _AS_THEY_ARE:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _plain(getattr(value, field)) for field, name, _, _ in _members(type(value))}
     if isinstance(value, list | tuple):
