@@ -10,7 +10,8 @@ from uuid import uuid4
 import urllib3
 
 from central.kernel.times import format_rfc3339, utc_now
-from tests.postgres.execution.world import REPOSITORY, World, plain_git
+from tests.postgres.execution.stand_ins import REPOSITORY, plain_git
+from tests.postgres.execution.world import World
 
 COMMANDS = "/v1/site/commands"
 

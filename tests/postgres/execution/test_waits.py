@@ -210,3 +210,25 @@ def test_e2_while_beto_is_silent_nothing_may_be_begun(world: World, site: Script
     finally:
         world.beto.faults.silent = False
     until(lambda: world.state(member, run) == ("running", None))
+
+
+def test_e7_another_member_ends_a_run_and_is_kept_as_who_did(world: World, site: ScriptedSite) -> None:
+    member, other = world.new_member(), world.new_member()
+    run = started(world, member)
+    [command] = site.of(run)
+    assert site.ack(command)[0] == 200
+    until(lambda: world.state(other, run)[0] == "running")
+    key, body = str(uuid4()), {"schema": 1, "reason": "wrong input"}
+    status, asked = world.as_member(other, "POST", f"/runs/{run}/cancel", body, key)
+    assert (status, asked["state"], asked["cancelledBy"]) == (202, "cancelling", other.party)
+    assert world.as_member(other, "POST", f"/runs/{run}/cancel", body, key)[1] == asked
+    [cancel] = site.of(run)
+    assert (cancel["action"]["actor"], cancel["action"]["reason"]) == (other.party, "member_asked")
+    assert site.ack(cancel)[0] == 200
+    assert site.result(command, "cancelled")[0] == 200
+    assert world.state(member, run) == ("cancelled", "member_asked")
+    status, problem = world.as_member(member, "POST", f"/runs/{run}/cancel", body)
+    assert (status, problem["code"]) == (409, "run_ended")
+    [cleanup] = site.of(run)
+    assert site.do(cleanup)
+    until(lambda: other.username not in world.retained()[1] and member.username not in world.retained()[1])

@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from cryptography.fernet import Fernet
 from central.dev.certificates import ensure_authority, issue_leaf
 from central.kernel.times import format_rfc3339, utc_now
 from tests.postgres.conftest import PgServer
+from tests.postgres.execution.stand_ins import AUDIENCE, REPOSITORY, SECRET, first_commit, issuer
 from tests.postgres.kernel.waiting import until
 from tests.postgres.processes.rig import COMMAND, OWNER, Programs, beto_at, get, ports
 from tests.postgres.processes.world import KEY, intake_settings, member_settings
@@ -35,15 +35,12 @@ from tests.simulators.beto.beto import Beto, ready_for
 from tests.simulators.git.credentials import CredentialServer, giving
 from tests.simulators.git.server import GitServer
 from tests.simulators.git.serving import serving
-from tests.simulators.oidc.issuer import Issuer, SigningKey
-from tests.simulators.oidc.server import IssuerServer
+from tests.simulators.oidc.issuer import Issuer
 
-SITE, AUDIENCE = "slurm", "slurm.icarus"
-REPOSITORY = "group/project.git"
+SITE = "slurm"
 BACK = "https://members.test/back"
 VERIFIER = "v" * 50
 CENTRALS_WORD = "central-at-the-git-host"
-SECRET = "central-at-the-issuer"
 PROCESSES = {
     "worker": ("work", "provisioning"),
     "intake": ("serve", "provisioning-intake"),
@@ -248,15 +245,15 @@ def running(server: PgServer, database: str, folder: Path) -> Iterator[World]:
     programs.administer()
     with ExitStack() as held:
         beto, tell = held.enter_context(beto_at(programs))
-        issuer = held.enter_context(_issuer())
+        issuing = held.enter_context(issuer())
         ensure_authority(folder, utc_now())
         certificate, key = issue_leaf(folder, "git.test", "127.0.0.1", utc_now())
         git = held.enter_context(serving(folder / "git", certificate, key, name="127.0.0.1"))
         giver = held.enter_context(giving(git, CENTRALS_WORD))
         project, _ = beto.truth.new_project(PROJECT_REF)
         beto.truth.set_authority(project, "ready", ready_for(beto.clock))
-        world = World(programs, beto, tell, issuer, git, giver, folder, project)
-        world.commit = _first_commit(git, folder)
+        world = World(programs, beto, tell, issuing, git, giver, folder, project)
+        world.commit = first_commit(git, folder)
         world.ports = dict(zip(PROCESSES, ports(len(PROCESSES)), strict=True))
         world.environments = _environments(world)
         world.grant = _grant(programs)
@@ -348,52 +345,3 @@ def _private(path: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(0o600)
     return str(path)
-
-
-def _first_commit(git: GitServer, folder: Path) -> str:
-    """A repository with one commit; its id."""
-    bare, work = git.repositories.create(REPOSITORY), folder / "work"
-    for words in (
-        ("init", "--quiet", "--initial-branch=main", str(work)),
-        ("-C", str(work), "commit", "--quiet", "--allow-empty", "--message", "first"),
-        ("-C", str(work), "push", "--quiet", str(bare), "main"),
-    ):
-        plain_git(folder, *words, PHAROS_GIT_WRITES="refs/heads/")
-    return plain_git(folder, "-C", str(work), "rev-parse", "HEAD")
-
-
-def plain_git(folder: Path, *words: str, **more: str) -> str:
-    """Git, apart from whatever this machine's configuration says."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-        **{
-            f"GIT_{who}_{what}": "a@example.org"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        },
-        **more,
-    }
-    done = subprocess.run(["git", *words], env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-@contextmanager
-def _issuer() -> Iterator[Issuer]:
-    made = Issuer(
-        url="",
-        audience="pharos",
-        keys=[SigningKey.make("ES256"), SigningKey.make("RS256")],
-        client_secret=SECRET,
-        slurm_keys={AUDIENCE: SigningKey.make("RS256")},
-    )
-    with IssuerServer(("127.0.0.1", 0), made) as server:
-        made.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield made
-        server.shutdown()
-        thread.join(10)
