@@ -1,14 +1,19 @@
-"""What ``make demo`` shows: archive, real host, four phases, real login, the next release, the way back."""
+"""What ``make demo`` shows: archive, real host, four phases, what the Site reports, real login, the next
+release, the way back.
+"""
 
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from central.dev.steer import party_of
 from tests.demo.narrator import Narrator
 from tests.demo.standing import end_standing, note, politely_interrupted
-from tests.journeys.central import Central
+from tests.journeys.central import SITE, Central
+from tests.journeys.members import Member
 from tests.journeys.observing import UNIT, each_key_once, linked, main_pid, wait_ready
 from tests.journeys.releases import Release
+from tests.journeys.reporting import Allocation, Reporting
 from tests.journeys.road import Road
 from tests.lab.host import Completed
 from tests.lab.processes import wait_until
@@ -24,6 +29,8 @@ from tests.lab.sshlogin import (
 from tests.lab.tree import ensure_tree
 
 NAME = "icarus-hpc"
+COMPONENTS = ("ssh-access", "reporter")
+MEMBERS = ("alice", "bob")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +53,58 @@ class Story:
     def platform(self, release: Release) -> None:
         """Start central and hand over."""
         with self.tell.step(
-            "Start central; issue the Site's grant and evidence; hand over profile and credentials"
+            "Start central and a marketplace; issue grant and evidence; hand over profile and credentials"
         ):
-            self.tell.typed("pharos-central dev --tls-name vm.lab.test --site slurm …")
+            self.tell.typed("pharos-central dev --tls-name vm.lab.test --site slurm --accounts reported …")
             self.road.start_central()
             self.road.agree(release)
-            self.tell.fact(f"Site API {self.road.central.facts()['siteApi']['url']}")
+            facts = self.road.central.facts()
+            self.tell.fact(f"Site API {facts['siteApi']['url']}, intake {facts['intake']['url']}")
+
+    def members(self) -> Allocation:
+        """What provider, platform and the site's own agent do about an allocation, without us."""
+        with self.tell.step(
+            "Waldur sells an allocation, alice and bob join in Beto, Slurm gets their account"
+        ):
+            site = Reporting(self.road)
+            sold = site.sell("proj_demo")
+            site.account(sold.account, *MEMBERS)
+            for user in MEMBERS:
+                site.join(sold, user)
+            self.tell.typed("sacctmgr add account proj_demo parent=pharos; sacctmgr add user alice,bob …")
+            self.tell.fact(f"resource {sold.resource}; nobody has told the platform what the Site has")
+        return sold
+
+    def reported(self, sold: Allocation) -> None:
+        """What the reporter says of it, as the platform's operators read it."""
+        site = Reporting(self.road)
+        with self.tell.step("The reporter tells central what the Site really has"):
+            site.wait_pass(site.restart)
+            site.wait_pass(site.restart)
+            for user in MEMBERS:
+                site.wait_account(sold, user, state="ready")
+            self.tell.typed("pharos-central show allocations; pharos-central show accounts")
+            for what in ("allocations", "accounts"):
+                self.tell.fact(self.road.central.administer("show", what).stdout.strip())
+            self.tell.fact(f"alice's association says {site.associations(sold.account)['alice'][1]}")
+
+    def limits(self, sold: Allocation) -> None:
+        """A limit lowered in Slurm, and what central then knows to be in force."""
+        site = Reporting(self.road)
+        with self.tell.step("The site lowers a limit in Slurm; central tells what is in force"):
+            words = ("modify", "account", sold.account, "set", "GrpTRES=cpu=8")
+            self.tell.typed(f"sacctmgr {' '.join(words)}")
+            site.slurm(*words)
+            site.wait_pass(site.restart)
+            shown = site.wait_allocation(sold, lifecycle="changing")
+            self.tell.typed(f"pharos-central explain allocation {sold.id}")
+            self.tell.fact(site.explained("allocation", sold.id).strip())
+            assert shown["applied"]["cpu"] == 8000
+
+    def member(self, user: str) -> Member:
+        """Who is known by this name, at the platform: its issuer names members by their Party."""
+        central = self.road.central
+        return central.member(party_of(central.state, user, SITE) or user)
 
     def phases(self, release: Release) -> None:
         """The four phases as an administrator types them."""
@@ -65,7 +118,7 @@ class Story:
         for phase, run in steps.items():
             with self.tell.step(f"{phase} {release.archive.version}"):
                 more = (
-                    " --components ssh-access --evidence /etc/pharos-hpc/evidence"
+                    " --components ssh-access,reporter --evidence /etc/pharos-hpc/evidence"
                     if phase == "activate"
                     else ""
                 )
@@ -75,7 +128,7 @@ class Story:
     def key_in(self, user: str, name: str) -> tuple[MemberKey, str]:
         """A key at central, then a login with it."""
         with self.tell.step(f"{user} enters a key at central and logs in"):
-            key, member = self.road.key(name), self.road.central.member(user)
+            key, member = self.road.key(name), self.member(user)
             added = member.add_key(key.public, name)["keyId"]
             shown = member.wait_for(added, "active")
             self.tell.fact(
@@ -93,7 +146,7 @@ class Story:
         with self.tell.step(
             f"{user} removes the key at central; the next login after sssd's cache is refused"
         ):
-            member = self.road.central.member(user)
+            member = self.member(user)
             member.remove_key(key_id)
             member.wait_for(key_id, "removed")
             self.tell.fact("removed from the directory; sssd may answer from its cache for 5 s here")
@@ -118,14 +171,14 @@ class Story:
         with self.tell.step("slapd restarted, central restarted, the agent killed, with a key on its way"):
             other, host = self.road.key("in-between"), self.road.host
             host.exec(["systemctl", "stop", "slapd"])
-            added = self.road.central.member(user).add_key(other.public, "in between")["keyId"]
+            added = self.member(user).add_key(other.public, "in between")["keyId"]
             pid = main_pid(self.road)
             self.road.stop_central()
             host.exec(["systemctl", "kill", "--signal=SIGKILL", UNIT])
             self.road.start_central()
             host.exec(["systemctl", "start", "slapd"])
             go_online(host)
-            self.road.central.member(user).wait_for(added, "active", seconds=180)
+            self.member(user).wait_for(added, "active", seconds=180)
             assert each_key_once(self.road, user, key.public, other.public), directory_keys(host, user)
             self.tell.fact(f"agent {pid} is now {main_pid(self.road)}; both keys are there, each once")
 
@@ -136,7 +189,10 @@ def show(tell: Narrator, *, leave_up: bool) -> None:
         story = _begin(tell)
         first, second = story.releases()
         story.platform(first)
+        sold = story.members()
         story.phases(first)
+        story.reported(sold)
+        story.limits(sold)
         gone, gone_id = story.key_in("alice", "laptop")
         story.key_out("alice", gone, gone_id)
         kept, _ = story.key_in("bob", "workstation")
@@ -155,7 +211,9 @@ def _begin(tell: Narrator) -> Story:
         tree = ensure_tree(tell.fact)
         tell.fact(str(tree.root))
     with tell.step("Boot a fresh HPC host"):
-        road = Road.enter(tree, name=None if NAME in done.living else NAME)
+        road = Road.enter(
+            tree, name=None if NAME in done.living else NAME, components=COMPONENTS, reported=True
+        )
         note(road.host)
         tell.fact(f"{road.host.name}, {road.host.addr}; nothing of the product is on it")
     return Story(road, tell)
@@ -170,12 +228,14 @@ def _finish(story: Story, key: MemberKey, *, leave_up: bool) -> None:
     host.detach()
     story.tell.close(f"Shown. {host.name} runs release {linked(story.road)}, central runs beside it")
     lab, agent = f"{sys.executable} -m tests.lab", story.road.admin.agent_script()
+    reporter = story.road.admin.agent_script("reporter")
     central = story.road.central
     options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
     story.tell.fact(
         f"be root on the host:   {lab} shell {host.name}\n"
         f"be a member on it:     ssh -i {key.private} {options} bob@{host.addr}\n"
         f"the agent's own words: {lab} exec {host.name} {agent} status\n"
+        f"the reporter's:        {lab} exec {host.name} {reporter} doctor\n"
         f"central:               {central.state}/dev.json\n"
         f"its member API:        {central.facts()['memberApi']['url']}\n"
         f"bob's keys there:      {_keys_of('bob', central)}\n"

@@ -86,7 +86,15 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
     shown = subprocess.run(DEMO, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "\x1b" not in shown.stdout
-    for words in ("activate 0.1.0", "Permission denied", "uid=5000001(alice)", "Roll back", "make demo-down"):
+    for words in (
+        "activate 0.1.0",
+        "proj_demo",
+        "limits_not_applied",
+        "Permission denied",
+        "uid=5000001(alice)",
+        "Roll back",
+        "make demo-down",
+    ):
         assert words in shown.stdout
     record = standing()
     assert record.name in reclaim().living

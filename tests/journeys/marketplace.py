@@ -29,8 +29,13 @@ class Marketplace:
 
     @classmethod
     def open(cls, host: LabHost) -> Self:
-        """Start it where ``host`` reaches it, with a node-hour offering and its provider."""
-        process = WaldurProcess(host.scratch / "waldur", address=host.host_side_addr, name=NAME)
+        """Start it where ``host`` reaches it, with a node-hour offering and its provider.
+
+        It ends with the host, whoever started it.
+        """
+        process = WaldurProcess(
+            host.scratch / "waldur", address=host.host_side_addr, name=NAME, beside=host.beside
+        )
         process.start()
         return cls(process, process.stand())
 

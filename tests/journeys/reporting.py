@@ -175,7 +175,7 @@ class Reporting:
         self.road.host.put(ENVIRONMENT, lines.encode())
         self.road.host.exec(["systemctl", "daemon-reload"])
         self.road.host.exec(["systemctl", "reset-failed", UNIT], check=False)
-        self.road.host.exec(["systemctl", "restart", UNIT])
+        self.restart()
 
     def status(self) -> dict[str, Any]:
         """The reporter's own word."""
@@ -185,9 +185,15 @@ class Reporting:
         """The status once it fits; AssertionError with what it says instead."""
         return self._awaited(self.status, fits, what)
 
-    def wait_pass(self) -> dict[str, Any]:
+    def restart(self) -> None:
+        """Restart the reporter, which begins with a pass."""
+        self.road.host.exec(["systemctl", "restart", UNIT])
+
+    def wait_pass(self, begun: Callable[[], None] | None = None) -> dict[str, Any]:
         """A whole pass that began from now on, delivered; AssertionError with what it says instead."""
         now = self.road.host.exec(["date", "-u", "+%Y-%m-%dT%H:%M:%S.%6NZ"]).stdout.strip()
+        if begun is not None:
+            begun()
         return self.wait_status(
             lambda status: (
                 str(status.get("lastObservedAt") or "") > now

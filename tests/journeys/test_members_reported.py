@@ -8,7 +8,7 @@ import pytest
 
 from tests.journeys.central import SITE
 from tests.journeys.members import Member, MemberApiError
-from tests.journeys.reporting import UNIT, Allocation, Reporting
+from tests.journeys.reporting import Allocation, Reporting
 from tests.lab.processes import wait_until
 from tests.lab.sshlogin import REFUSED, MemberKey, directory_keys, forget_cached, login
 
@@ -49,7 +49,7 @@ def test_s8_the_unit_as_installed_reports_allocation_and_members(
     reporting: Reporting, sold: Allocation, party: str
 ) -> None:
     """The unit with its own minute: at each start a pass."""
-    reporting.road.host.exec(["systemctl", "restart", UNIT])
+    reporting.restart()
     shown = reporting.wait_allocation(sold, lifecycle="ready")
     assert shown["configured"] == shown["applied"] != {}
     assert shown["projectId"] == sold.project and shown["nativeName"] == sold.account

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,6 +220,8 @@ def test_p28_a_retained_list_that_does_not_stand_keeps_every_account(
     worker = site.road.central.facts()["pids"]["provisioning-worker"]
     os.kill(worker, signal.SIGSTOP)
     try:
+        # The signal is taken when the process next runs; only then nothing of it is on its way.
+        assert wait_until(lambda: stands_still(worker), 10)
         site.execute("UPDATE retention.recovery SET alive_until = clock_timestamp()")
         status = site.wait_status(
             lambda status: status["checks"]["retained"]["status"] == "warn", "a warning"
@@ -233,6 +236,11 @@ def test_p28_a_retained_list_that_does_not_stand_keeps_every_account(
         lambda status: status["checks"]["retained"]["status"] == "pass", "a list that stands again"
     )
     assert evidence(site, sold).known == before.known
+
+
+def stands_still(pid: int) -> bool:
+    """Stopped by a signal (proc_pid_stat(5), field 3)."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 def waiting_reports(site: Reporting) -> list[tuple[str, str, str, bool]]:

@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,7 +43,8 @@ class WaldurProcess:
     """A running simulator. `address` is where it listens, `name` what its certificate says besides.
 
     `folder` holds authority, certificate and state; a second process on the same folder goes on where the
-    first one ended.
+    first one ended. `beside` makes the command that runs another so that it ends with something else than
+    this process, which it then outlives; its control socket lies in `folder`, whose path must be short.
     """
 
     folder: Path
@@ -50,6 +52,7 @@ class WaldurProcess:
     port: int = 0
     name: str = "localhost"
     now: datetime | None = None
+    beside: Callable[[Sequence[str]], list[str]] | None = None
     api: str = field(init=False, default="")
     _process: subprocess.Popen[str] | None = field(init=False, default=None)
     _control: socket.socket | None = field(init=False, default=None)
@@ -66,19 +69,27 @@ class WaldurProcess:
         moment = datetime.now(UTC)
         ensure_authority(self.folder, moment)
         certificate, key = issue_leaf(self.folder, self.name, self.address, moment)
-        # A socket's path may have about 100 characters; a test's folder can be longer.
-        self._sockets = tempfile.mkdtemp(prefix="waldur-", dir="/tmp")
-        control = Path(self._sockets) / "control"
+        control = self.folder / "control"
+        if self.beside is None:
+            # A socket's path may have about 100 characters; a test's folder can be longer.
+            self._sockets = tempfile.mkdtemp(prefix="waldur-", dir="/tmp")
+            control = Path(self._sockets) / "control"
         argv = [
             sys.executable, "-m", "tests.simulators.waldur", "--listen", f"{self.address}:{self.port}",
             "--cert", str(certificate), "--key", str(key), "--state", str(self.folder / "state.json"),
-            "--control", str(control), "--name", self.name, "--parent", str(os.getpid()),
+            "--control", str(control), "--name", self.name,
         ]  # fmt: skip
+        argv = [*argv, "--parent", str(os.getpid())] if self.beside is None else self.beside(argv)
         if self.now is not None:
             argv += ["--now", self.now.isoformat()]
         with (self.folder / "stderr").open("w") as said:
             self._process = subprocess.Popen(
-                argv, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=said, text=True
+                argv,
+                cwd=REPOSITORY,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                text=True,
+                start_new_session=self.beside is not None,
             )
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
@@ -104,7 +115,8 @@ class WaldurProcess:
             if self._process.stdout is not None:
                 self._process.stdout.close()
             self._process = None
-        shutil.rmtree(self._sockets, ignore_errors=True)
+        if self._sockets:
+            shutil.rmtree(self._sockets, ignore_errors=True)
 
     def act(self, act: str, /, **arguments: Any) -> Any:
         """Does one act and returns its result. Raises `ActRefused`."""
