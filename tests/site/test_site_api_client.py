@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from site_bundle.kernel.abreast import Abreast
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import RefusedError, UnavailableError
 from site_bundle.kernel.site_api import SiteApi as Client
@@ -91,6 +92,18 @@ def test_idle_connection_that_was_ended_is_no_fault(site_api: SiteApi, keys: Sit
     site_api.server.cut()
     time.sleep(0.1)
     assert keys.read(after=0, wait=0, limit=10).changes == ()
+
+
+def test_s10_calls_at_once_keep_as_many_connections_and_each_may_have_ended(
+    site_api: SiteApi, keys: SiteApiKeys
+) -> None:
+    before = len(site_api.server.connections)
+    for _ in range(2):
+        found = list(Abreast(3)(lambda n: keys.read(after=0, wait=0, limit=n), range(1, 31)))
+        assert [item for item in found if isinstance(item[1], Exception)] == []
+        assert len(site_api.server.connections) - before <= 3
+        site_api.server.cut()
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize(
