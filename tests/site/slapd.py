@@ -22,6 +22,7 @@ from typing import Any
 import ldap3
 
 from site_bundle.directory.names import ldapi_url
+from tests.ports import free_port
 from tests.simulators.site_api.history import Target
 
 SEED = Path(__file__).parents[1] / "lab" / "seed"
@@ -44,7 +45,7 @@ class Slapd:
         shutil.copytree(template, self.folder, dirs_exist_ok=True)
         _replace(self.folder / "conf", str(template), str(self.folder))
         self.socket = self.folder / "ldapi"
-        self.url = f"ldap://127.0.0.1:{_free_port()}"
+        self.url = f"ldap://127.0.0.1:{free_port()}"
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -205,12 +206,6 @@ def _replace(folder: Path, old: str, new: str) -> None:
             path.write_text(
                 "".join(f"{x}\n" for x in text.replace(old, new).splitlines() if x[:7] != "# CRC32")
             )
-
-
-def _free_port() -> int:
-    with socket.socket() as channel:
-        channel.bind(("127.0.0.1", 0))
-        return int(channel.getsockname()[1])
 
 
 def _answers(path: Path) -> bool:

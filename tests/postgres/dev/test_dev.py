@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from tests.ports import free_port
 from tests.postgres.dev.rig import ROOT, Dev, fresh, member, running
 from tests.postgres.kernel.waiting import until
-from tests.postgres.ssh_access.conftest import add_body, free_port
+from tests.postgres.ssh_access.conftest import add_body
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 import urllib3
 
+from tests.ports import free_port
 from tests.postgres.kernel.waiting import NEVER, until
 
 ROOT = Path(__file__).parents[3]
@@ -55,12 +56,6 @@ class Running:
     def stop(self, sign: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(sign)
         return self.process.wait(NEVER)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(port: int, process: "subprocess.Popen[str]") -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
 from typing import Any
 
+from central.kernel.errors import Unavailable
+
 NEVER = 60.0
 
 
@@ -14,6 +16,18 @@ def until(true: Callable[[], bool], seconds: float = NEVER) -> None:
     while not true():
         assert time.monotonic() < deadline, "did not become true in time"
         time.sleep(0.02)
+
+
+def eventually(true: Callable[[], bool], seconds: float = NEVER) -> None:
+    """As `until`; while it cannot be known (`Unavailable`), it is not yet."""
+
+    def known() -> bool:
+        try:
+            return true()
+        except Unavailable:
+            return False
+
+    until(known, seconds)
 
 
 def done(futures: "Iterable[Future[Any]]", seconds: float = NEVER) -> list[Any]:

@@ -20,9 +20,9 @@ from central.kernel.broker_postgres import CHANNELS, PostgresBroker
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.notifications import Waiters
 from central.kernel.times import utc_now
+from tests.ports import free_port
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.waiting import until
-from tests.postgres.ssh_access.conftest import free_port
 from tests.simulators.beto.beto import Beto
 from tests.simulators.beto.speaker import speaking
 from tests.simulators.beto.truth import Change

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
@@ -13,7 +12,6 @@ from prometheus_client import CollectorRegistry
 
 from central.kernel.broker_postgres import PostgresBroker
 from central.kernel.database import Database
-from central.kernel.errors import Unavailable
 from central.kernel.times import utc_now
 from central.processes.provisioning_worker import (
     ADMINISTRATION,
@@ -28,6 +26,7 @@ from central.projects.domain.ids import ProjectId, Scope
 from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.waiting import eventually
 from tests.postgres.projects.test_broker import login
 from tests.simulators.beto.beto import Beto, Faults
 from tests.simulators.beto.memory_broker import MemoryBroker
@@ -36,19 +35,6 @@ from tests.simulators.beto.truth import WALDUR
 
 REF = "00000000-0000-4000-8000-000000000310"
 LIMITS = ViewLimits(compare_every=timedelta(seconds=0.3), settle_attempts=2, settle_seconds=0.1)
-
-
-def eventually(check: Callable[[], bool], seconds: float = 30) -> None:
-    """Waits until it holds; unavailable is not yet."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            if check():
-                return
-        except Unavailable:
-            pass
-        assert time.monotonic() < deadline, "it never came to hold"
-        time.sleep(0.05)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import pytest
 
 from central.processes.provisioning_worker import VIEWS_IDENTITY
 from tests.contract.goldens import canonical
+from tests.ports import free_port
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.environment import without_ours
 from tests.postgres.provisioning.conftest import (
@@ -34,12 +34,6 @@ from tests.postgres.provisioning.conftest import (
 
 KEY = "process-intake-key-of-thirty-two-"
 COMMAND = [sys.executable, "-c", "from central.cli import main; main()"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def environment(pg_server: PgServer, name: str, port: int, folder: Path) -> dict[str, str]:

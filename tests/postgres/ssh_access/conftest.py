@@ -23,6 +23,7 @@ from central.grants.domain.grant import Scope
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.times import utc_now
 from tests.contract.member_keys_suite import ed25519
+from tests.ports import free_port
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.environment import without_ours
 
@@ -120,12 +121,6 @@ class Running:
             while chunk := connection.recv(65536):
                 received += chunk
             return received
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Launcher:
