@@ -57,22 +57,28 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ShowRuns:
-    """Runs of `uids` on `cluster` that were there at `since` or later."""
+    """Runs of `uids` on `cluster` that were there at `since` or later; with `jobs`, of these alone, whenever.
+
+    A job that was cancelled before it was eligible to run is shown among `jobs` alone.
+    """
 
     cluster: str
     uids: Sequence[int]
-    since: datetime
+    since: datetime | None
     fence: str
+    jobs: Sequence[str] = ()
 
     def argv(self) -> list[str]:
         flags = ["--noheader", "--parsable", "--allocations", "--duplicates", "--noconvert"]
+        began = [f"--starttime={self.since.strftime('%Y-%m-%dT%H:%M:%S')}"] if self.since else []
         return [
             "sacct",
             *flags,
             f"--delimiter={checked_fence(self.fence)}",
             f"--clusters={self.cluster}",
             f"--uid={','.join(str(uid) for uid in self.uids)}",
-            f"--starttime={self.since.strftime('%Y-%m-%dT%H:%M:%S')}",
+            *began,
+            *([f"--jobs={','.join(self.jobs)}"] if self.jobs else []),
             f"--format={','.join(_FIELDS)}",
         ]
 

@@ -30,9 +30,15 @@ class SlurmJobs:
     def queue(self, uids: Sequence[int]) -> tuple[QueuedJob, ...]:
         return tuple(_queued(row) for row in self._client.read(ShowQueue(uids, self._fence)))
 
-    def accounting(self, uids: Sequence[int], since: datetime) -> tuple[AccountedRun, ...]:
-        rows = self._client.read(ShowRuns(self._cluster, uids, since, self._fence))
-        return tuple(_run(row) for row in rows)
+    def accounting(
+        self, uids: Sequence[int], since: datetime | None, jobs: Sequence[str]
+    ) -> tuple[AccountedRun, ...]:
+        rows: list[RunRow] = []
+        if since is not None:
+            rows += self._client.read(ShowRuns(self._cluster, uids, since, self._fence))
+        if jobs:
+            rows += self._client.read(ShowRuns(self._cluster, uids, None, self._fence, jobs))
+        return tuple(_run(row) for row in dict.fromkeys(rows))
 
     def cancel(self, job_id: str, uid: int) -> None:
         exited = self._client.cancel(CancelJob(job_id, uid))

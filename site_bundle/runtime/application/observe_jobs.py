@@ -1,6 +1,7 @@
 """One look at queue and accounting for all open stages, and what it means for each (S1, S3, S10).
 
-One squeue a look, whatever the number of jobs; one sacct, only when some stage is not plainly active.
+One squeue a look, whatever the number of jobs. One sacct for the jobs that are not plainly active, and one
+for submissions whose answer was lost; none while there are none.
 """
 
 from __future__ import annotations
@@ -64,10 +65,13 @@ class ObserveJobs:
         queue = self.cluster.queue(uids)
         self.events.progress()
         first = Look(now, queue, ())
-        if all(any(job.active for job in seen(stage, first).queue) for stage in stages):
+        unclear = [each for each in stages if not any(job.active for job in seen(each, first).queue)]
+        if not unclear:
             return first
-        since = min(stage.intent_at or now for stage in stages) - CLOCKS_APART
-        return replace(first, accounting=self.cluster.accounting(uids, since))
+        lost = [each.intent_at for each in unclear if each.job is None and each.intent_at is not None]
+        since = min(lost) - CLOCKS_APART if lost else None
+        jobs = [each.job.job_id for each in unclear if each.job is not None]
+        return replace(first, accounting=self.cluster.accounting(uids, since, jobs))
 
     def _judge(self, stage: Stage, look: Look) -> Stage:
         after = after_look(stage, look, self.graces, cluster=self.cluster_name)

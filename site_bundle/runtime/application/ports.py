@@ -179,7 +179,10 @@ class Cluster(Protocol):
 
     def queue(self, uids: Sequence[int]) -> tuple[QueuedJob, ...]: ...
 
-    def accounting(self, uids: Sequence[int], since: datetime) -> tuple[AccountedRun, ...]: ...
+    def accounting(
+        self, uids: Sequence[int], since: datetime | None, jobs: Sequence[str]
+    ) -> tuple[AccountedRun, ...]:
+        """Runs of these users since an instant, and of these jobs whenever."""
 
     def cancel(self, job_id: str, uid: int) -> None:
         """Asked to end, or gone already. UnavailableError otherwise."""

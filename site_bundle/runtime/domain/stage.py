@@ -21,7 +21,7 @@ from enum import StrEnum
 from site_bundle.runtime.domain.command import Command, Identity
 from site_bundle.runtime.domain.jobs import JobRef, Look, Ours, ours
 from site_bundle.runtime.domain.marker import marker_of
-from site_bundle.runtime.domain.verdict import MAY_REQUEUE, End, Verdict, end_of, is_final, latest
+from site_bundle.runtime.domain.verdict import MAY_REQUEUE, End, Usage, Verdict, end_of, is_final, latest
 
 EXPIRED = "command_expired"
 IDENTITY_CHANGED = "identity_changed"
@@ -153,7 +153,7 @@ def _observed(stage: Stage, look: Look, graces: Graces) -> Stage:
     if any(job.active for job in found.queue):
         return _present(stage)
     if not found.runs:
-        return _present(stage) if found.queue else _missing(stage, look, graces)
+        return _unaccounted(stage, found, look, graces)
     last = latest(found.runs)
     if any(run.faulty for run in found.runs) or not is_final(last):
         # The queue has forgotten it and accounting has no end: a lag, or an end nobody wrote down.
@@ -173,6 +173,19 @@ def _dated(stage: Stage, found: Ours) -> Stage:
 
 def _present(stage: Stage) -> Stage:
     return stage if stage.missing_since is None else replace(stage, missing_since=None)
+
+
+def _unaccounted(stage: Stage, found: Ours, look: Look, graces: Graces) -> Stage:
+    """Accounting does not show a job that was cancelled before it was ever eligible; the queue does for a
+    while.
+    """
+    if not found.queue:
+        return _missing(stage, look, graces)
+    if stage.missing_since is None:
+        return replace(stage, missing_since=look.at)
+    if any(job.state != "CANCELLED" for job in found.queue) or look.at - stage.missing_since < graces.lookup:
+        return stage
+    return ended(stage, End(Verdict.CANCELLED, usage=Usage(0, {})))
 
 
 def _missing(stage: Stage, look: Look, graces: Graces) -> Stage:

@@ -13,17 +13,14 @@ GIT_CONFIG_NOSYSTEM=1
 GIT_CONFIG_GLOBAL=/dev/null
 GIT_LFS_SKIP_SMUDGE=1
 GIT_CONFIG_COUNT=7
-GIT_CONFIG_KEY_0=credential.helper GIT_CONFIG_VALUE_0=''
-GIT_CONFIG_KEY_1=http.followRedirects GIT_CONFIG_VALUE_1=false
-GIT_CONFIG_KEY_2=submodule.recurse GIT_CONFIG_VALUE_2=false
-GIT_CONFIG_KEY_3=protocol.allow GIT_CONFIG_VALUE_3=never
-GIT_CONFIG_KEY_4=protocol.https.allow GIT_CONFIG_VALUE_4=always
-GIT_CONFIG_KEY_5=lfs.locksverify GIT_CONFIG_VALUE_5=false
-GIT_CONFIG_KEY_6=core.hooksPath GIT_CONFIG_VALUE_6=/dev/null
+export GIT_CONFIG_KEY_0=credential.helper GIT_CONFIG_VALUE_0=''
+export GIT_CONFIG_KEY_1=http.followRedirects GIT_CONFIG_VALUE_1=false
+export GIT_CONFIG_KEY_2=submodule.recurse GIT_CONFIG_VALUE_2=false
+export GIT_CONFIG_KEY_3=protocol.allow GIT_CONFIG_VALUE_3=never
+export GIT_CONFIG_KEY_4=protocol.https.allow GIT_CONFIG_VALUE_4=always
+export GIT_CONFIG_KEY_5=lfs.locksverify GIT_CONFIG_VALUE_5=false
+export GIT_CONFIG_KEY_6=core.hooksPath GIT_CONFIG_VALUE_6=/dev/null
 export GIT_ASKPASS GIT_TERMINAL_PROMPT GIT_CONFIG_NOSYSTEM GIT_CONFIG_GLOBAL GIT_LFS_SKIP_SMUDGE GIT_CONFIG_COUNT
-for n in 0 1 2 3 4 5 6; do
-  export "GIT_CONFIG_KEY_$n" "GIT_CONFIG_VALUE_$n"
-done
 if [ -s "$grant/ca.crt" ]; then
   GIT_SSL_CAINFO=$grant/ca.crt
   export GIT_SSL_CAINFO

@@ -27,18 +27,24 @@ set -- @PATHS@
 for path in "$@"; do
   [ -e "$path" ] || [ -L "$path" ] || die 87 "declared output $path is not there"
 done
-# A file of the given size or more is stored by LFS, whatever the repository's own attributes say of it.
-attributes=$GIT_DIR/info/attributes
-mkdir -p "$GIT_DIR/info"
-: >"$attributes"
-if [ $# -gt 0 ]; then
-  find "$@" -type f -size +$((@LARGE@ - 1))c -exec sh -c '
+# What was declared is what the commit has there, names taken letter by letter. A file of the given size or more is
+# stored by LFS, whatever the repository's own attributes say of it.
+GIT_LITERAL_PATHSPECS=1
+export GIT_LITERAL_PATHSPECS
+for path in "$@"; do
+  path=./${path%/}
+  git rm -r --quiet --cached --ignore-unmatch -- "$path" || die 88 "the outputs could not be added"
+  find "$path" -name .git -prune -o \( -type l -o -type f -size -@LARGE@c \) -print0 |
+    git add --force --pathspec-from-file=- --pathspec-file-nul || die 88 "the outputs could not be added"
+  # shellcheck disable=SC2016 # the inner shell expands it, once a file
+  find "$path" -name .git -prune -o -type f ! -size -@LARGE@c -exec sh -c '
     for file do
-      escaped=$(printf "%s" "$file" | sed "s/[][\\\\*?\"]/\\\\\\\\&/g")
-      printf "\"/%s\" filter=lfs diff=lfs merge=lfs -text\n" "$escaped"
-    done' sh {} + >>"$attributes" || die 88 "the large files could not be listed"
-  git add --force -- "$@" || die 88 "the outputs could not be added"
-fi
+      mode=100644
+      [ -x "$file" ] && mode=100755
+      blob=$(git lfs clean -- "${file#./}" <"$file" | git hash-object -w --stdin) &&
+        git update-index --add --cacheinfo "$mode,$blob,${file#./}" || exit 1
+    done' sh {} + || die 88 "a large file could not be stored"
+done
 GIT_AUTHOR_NAME=$USER GIT_AUTHOR_EMAIL="$USER@localhost" GIT_COMMITTER_NAME=$USER GIT_COMMITTER_EMAIL="$USER@localhost"
 export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
 tree=$(git write-tree) || die 88 "the outputs could not be written"
