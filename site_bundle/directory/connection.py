@@ -160,7 +160,7 @@ class LdapConnection:
                 result=code,
                 found=f"result {code} {DEFINITE[code]}",
                 wanted=f"the right to change single values of {attribute} below the people's base",
-                remedy="compare slapd's access rules with the proposed policy ",
+                remedy="compare slapd's access rules with the release's docs/policy",
             )
         raise incomplete(code, str(result.get("description", "")))
 

@@ -88,7 +88,7 @@ class LdapPeople:
                     "directory_unreadable",
                     found=f"{dn} is not shown to this identity",
                     wanted="read access, so that a missing account can be told from a hidden one",
-                    remedy="compare slapd's access rules with the proposed policy",
+                    remedy="compare slapd's access rules with the release's docs/policy",
                 )
 
     def prove_rights(self) -> None:
@@ -121,7 +121,7 @@ class LdapPeople:
                 "directory_rights",
                 found=f"{dn} does not show the value that was just added",
                 wanted=f"the right to read {ATTRIBUTE}",
-                remedy="compare slapd's access rules with the proposed policy",
+                remedy="compare slapd's access rules with the release's docs/policy",
             )
 
     def _search(self, text: str) -> list[RawEntry]:
