@@ -91,7 +91,8 @@ class WireReport:
 class ReportReader:
     """Reads the bodies of one process. What it checked once, a resource or all of a report, it knows again
     by its encoding, for an agent sends the same every minute; it forgets everything when it knows
-    `remembered` resources or `REPORTS_REMEMBERED` reports.
+    `remembered` resources or `REPORTS_REMEMBERED` reports. Safe to share between
+    threads: what two of them learn at once is the same.
     """
 
     def __init__(self, instance: WaldurInstance, *, remembered: int = REMEMBERED) -> None:
