@@ -57,7 +57,9 @@ def evidence(site: Reporting, sold: Allocation) -> Evidence:
         " JOIN provisioning.account_sets a USING (allocation_id) WHERE allocation_id = %s",
         sold.id,
     )
-    return Evidence(tuple(version for (version,) in versions), seen, set_version, accounts, confirmed)
+    kept = tuple(version for (version,) in versions)
+    assert kept == tuple(range(1, len(kept) + 1)), "versions are gapless"
+    return Evidence(kept, seen, set_version, accounts, confirmed)
 
 
 @pytest.fixture(scope="module")
