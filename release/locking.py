@@ -85,7 +85,7 @@ def lock(source: Path, plan: ReleasePlan, pyproject: Mapping[str, object]) -> li
         path = source / LOCKS / f"{need.lock}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         wanted = declared(pyproject, need)
-        found = _resolve(wanted, plan)
+        found = _resolve(wanted, plan) if wanted else []
         roots: dict[str, set[str]] = {
             canonicalize_name(specifier.name): specifier.extras for specifier in map(Specifier, wanted)
         }
@@ -101,11 +101,15 @@ def lock(source: Path, plan: ReleasePlan, pyproject: Mapping[str, object]) -> li
 
 
 def read_lock(source: Path, need: Need) -> tuple[Requirement, ...]:
-    """The committed lock of ``need``. Raises ReleaseError ``lock_missing``, ``lock_malformed``."""
+    """The committed lock of ``need``, empty where it needs nothing. Raises ReleaseError ``lock_missing``, ``lock_malformed``."""
     path = source / LOCKS / f"{need.lock}.txt"
     remedy = "Make it: python -m release lock, then commit it."
     try:
-        return parse_requirements(path.read_text(encoding="ascii"))
+        text = path.read_text(encoding="ascii")
+        head, _, rest = text.partition("\n")
+        if head.startswith(f"# {need.name}: made by ") and not rest:
+            return ()  # a component that needs nothing but our own wheel
+        return parse_requirements(text)
     except FileNotFoundError as error:
         raise ReleaseError("lock_missing", found=f"no {path.name}", wanted=LOCKS, remedy=remedy) from error
     except (RequirementsError, UnicodeDecodeError) as error:

@@ -153,7 +153,7 @@ class Running:
                 "systemd-run", "--quiet", "--unit=driven-runtime", "--collect",
                 "-p", "User=pharos-runtime", "-p", "Group=pharos-runtime",
                 "-p", "SupplementaryGroups=pharos-users",
-                "-p", "EnvironmentFile=/etc/pharos-hpc/runtime.env", "-p", "UMask=0077",
+                "-p", "EnvironmentFile=/etc/pharos-hpc/runtime.env", "-p", "UMask=0077", "-p", "RestrictSUIDSGID=yes",
                 "-p", "LoadCredential=site-api-token:/etc/pharos-hpc/credentials/runtime/site-api-token",
                 "-E", "PYTHONPATH=/mnt/pharos:/mnt/libraries",
                 "-E", f"PHAROS_RUNTIME_STATE_DIRECTORY={STATE}",

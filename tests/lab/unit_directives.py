@@ -91,5 +91,7 @@ REASONS: dict[str, str] = {
     "RestartPreventExitStatus": "tests/unit/site_bundle/test_units.py",
     "TimeoutStartSec": "tests/unit/site_bundle/test_units.py: a bound, reached by no test",
     "RemoveIPC": "tests/lab/test_unit_directives.py: what is left when the unit has stopped",
+    "SupplementaryGroups": "tests/lab/test_runtime_chain.py: the members read what it makes for them",
+    "ReadWritePaths": "tests/unit/site_bundle/test_units.py: its own folder on scratch alone",
     "TimeoutStopSec": "tests/site/test_process.py: it ends long before",
 }

@@ -97,14 +97,18 @@ class ScratchGrants:
 
 
 def _own_folder(path: Path, mode: int) -> None:
-    """Makes `path` if it is missing; its mode is exactly `mode` (chmod(2) is not subject to the umask)."""
-    with suppress(FileExistsError):
-        path.mkdir(0o700)
+    """Makes `path` if it is missing. Its set-group-ID bit and group come from the folder above (mkdir(2)):
+    the unit may not set the bit itself (RestrictSUIDSGID=), and need not.
+    """
+    before = os.umask(0)
+    try:
+        with suppress(FileExistsError):
+            path.mkdir(mode & 0o1777)
+    finally:
+        os.umask(before)
     facts = path.lstat()
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
-        raise PermissionError(1, "no folder of this user's")
-    if stat.S_IMODE(facts.st_mode) != mode:
-        path.chmod(mode)
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or stat.S_IMODE(facts.st_mode) != mode:
+        raise PermissionError(1, f"no folder of this user's with mode {mode:04o}")
 
 
 def _file(path: Path, content: bytes, mode: int) -> None:

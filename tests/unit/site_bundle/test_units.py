@@ -16,7 +16,7 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 UNITS = ROOT / "units"
-USERS = {"ssh-access": "pharos-ssh-access", "reporter": "pharos-agent"}
+USERS = {"ssh-access": "pharos-ssh-access", "reporter": "pharos-agent", "runtime": "pharos-runtime"}
 CREDENTIALS = {
     "ssh-access": {"site-api-token": "PHAROS_SITE_API_TOKEN_FILE"},
     "reporter": {
@@ -24,8 +24,10 @@ CREDENTIALS = {
         "waldur-token": "PHAROS_WALDUR_TOKEN_FILE",
         "ldap-password": "PHAROS_REPORTER_LDAP_PASSWORD_FILE",
     },
+    "runtime": {"site-api-token": "PHAROS_SITE_API_TOKEN_FILE"},
 }
 VALUES = {"release_root": "/opt/pharos-hpc", "credentials_dir": "/etc/pharos-hpc/credentials"}
+OF_RUNTIME = {"members_group": "pharos-users", "scratch": "/scratch/pharos"}
 NAME = re.compile(r"\{\{ ([a-z_]+) \}\}")
 
 
@@ -42,6 +44,7 @@ class Unit:
     @property
     def text(self) -> str:
         values = {**VALUES, "component": self.component}
+        values |= OF_RUNTIME if self.component == "runtime" else {}
         return NAME.sub(lambda match: values[match[1]], self.template)
 
     def directive(self, name: str) -> list[str]:
@@ -68,7 +71,8 @@ def test_every_component_of_a_release_has_its_unit_here() -> None:
 
 
 def test_only_plain_names_are_rendered(unit: Unit) -> None:
-    assert set(NAME.findall(unit.template)) == {*VALUES, "component"}
+    own = OF_RUNTIME if unit.component == "runtime" else {}
+    assert set(NAME.findall(unit.template)) == {*VALUES, *own, "component"}
     assert "{" not in unit.text
     assert "%" not in unit.text.replace("%d/", "")
 
@@ -88,7 +92,11 @@ def test_runs_as_its_own_user(unit: Unit) -> None:
     assert user == group == USERS[unit.component]
     made = (UNITS / "sysusers.d" / "pharos-hpc.conf").read_text()
     assert re.search(rf"^u +{user} +- ", made, re.MULTILINE)
-    assert "SupplementaryGroups" not in unit.text
+
+
+def test_S4_members_group_is_the_runtimes_alone(unit: Unit) -> None:
+    wanted = ["pharos-users"] if unit.component == "runtime" else []
+    assert unit.directive("SupplementaryGroups") == wanted
 
 
 def test_I02_credential_has_a_path(unit: Unit) -> None:
@@ -129,7 +137,7 @@ def test_I06_notifies_and_is_watched(unit: Unit) -> None:
 
 def test_I17_nothing_takes_a_port_of_its_choice(unit: Unit) -> None:
     """The reporter's LDAP library binds each socket to port 0, any free one, before it connects."""
-    wanted = {"ssh-access": "any", "reporter": "1-65535"}
+    wanted = {"ssh-access": "any", "reporter": "1-65535", "runtime": "1-65535"}
     assert unit.directive("SocketBindDeny") == [wanted[unit.component]]
 
 
@@ -139,8 +147,11 @@ def test_I7_each_sees_what_its_work_needs_and_no_more(unit: Unit) -> None:
     wanted = {
         "ssh-access": "-/etc/slurm -/etc/munge -/run/munge -/scratch",
         "reporter": "-/etc/munge -/run/slapd -/scratch",
+        "runtime": "-/etc/munge -/run/slapd",
     }
     assert hidden == wanted[unit.component]
+    written = ["/scratch/pharos/.runtime"] if unit.component == "runtime" else []
+    assert unit.directive("ReadWritePaths") == written
 
 
 @pytest.mark.parametrize(

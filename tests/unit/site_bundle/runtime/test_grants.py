@@ -21,7 +21,8 @@ COMMIT = "ab" * 20
 def grants(tmp_path: Path) -> ScratchGrants:
     (tmp_path / "ca.crt").write_bytes(b"certificate")
     root = tmp_path / "root"
-    root.mkdir(0o2710)
+    root.mkdir()
+    root.chmod(0o2710)
     return ScratchGrants(root, "origin=@ORIGIN@\n", tmp_path / "ca.crt", lambda: "salt")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,9 +69,7 @@ def test_every_exit_code_of_a_script_has_its_name() -> None:
     used = set()
     for name in ("common", "git", "stage-in", "compute", "stage-out"):
         words = template(name).split()
-        used |= {
-            int(code) for die, code in zip(words, words[1:], strict=False) if die == "die" and code.isdigit()
-        }
+        used |= {int(code) for die, code in pairwise(words) if die == "die" and code.isdigit()}
     assert used == EXIT_CODES.keys()
 
 
