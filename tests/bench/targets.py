@@ -22,5 +22,6 @@ TARGETS: dict[str, Target] = {
     "deadlocks": Target(must=0, aim=0, better="lower"),
     "sacct_vs_split": Target(must=0.40, aim=0.55, better="higher"),
     "reporter_commands_growth": Target(must=1.0, aim=1.0, better="lower"),
+    "reporter_rss_vs_python": Target(must=4.0, aim=3.0, better="lower"),
     "reporter_vs_upstream": Target(must=1 / 50, aim=1 / 200, better="lower"),
 }

@@ -203,4 +203,13 @@ def reporter_vs_upstream(site: Standing) -> Result:
     return Result(median(ratios), ROUNDS, detail)
 
 
-MEASURES = (reporter_vs_upstream,)
+def reporter_rss_vs_python(site: Standing) -> Result:
+    """Resident memory of the idle reporter with 1,000 accounts / of a bare interpreter."""
+    site.ours.settled()
+    figures = site.ours.resident()
+    if figures["ready"] != ACCOUNTS:
+        raise RuntimeError(f"the reporter is idle over other accounts: {figures}")
+    return Result(figures["reporter_kb"] / figures["python_kb"], 1, figures)
+
+
+MEASURES = (reporter_vs_upstream, reporter_rss_vs_python)

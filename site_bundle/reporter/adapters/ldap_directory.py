@@ -11,7 +11,7 @@ from site_bundle.directory.errors import DirectoryUnavailableError
 from site_bundle.reporter.domain.policy import Range
 from site_bundle.reporter.domain.sources import Directory, Person, fold
 
-PAGE = 500
+PAGE = 100  # entries ldap3 holds at once: 2.5 MB less for good than with 500 (S10)
 
 
 class LdapDirectory:

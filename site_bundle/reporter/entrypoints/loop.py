@@ -17,9 +17,10 @@ from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.https import PeerRefusedError, PeerUnavailableError
 from site_bundle.kernel.stop import Stop, StopRequested
 from site_bundle.reporter.application.check_usage import CheckUsage
-from site_bundle.reporter.application.observe_site import Observed, ObserveSite
+from site_bundle.reporter.application.observe_site import ObserveSite
 from site_bundle.reporter.application.ports import Outbox
 from site_bundle.reporter.application.send_reports import SendReports
+from site_bundle.reporter.domain.sources import Row
 from site_bundle.reporter.entrypoints.telling import JOURNAL, SLURM, USAGE, WALDUR, Telling
 
 
@@ -80,7 +81,7 @@ class Loop:
         self._now = now
         self._monotonic = monotonic
         self._due = Due()
-        self._latest: Observed | None = None
+        self._rows: tuple[Row, ...] | None = None  # of the latest pass; nothing else of it is kept (S10)
         self._pass_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
         self._send_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
         self._journal_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
@@ -129,7 +130,7 @@ class Loop:
             return
         self._pass_backoff.succeeded()
         ended = self._monotonic()
-        self._latest = observed
+        self._rows = observed.rows
         self._telling.observed(observed, seconds=ended - moment, commands=self._commands() - commands)
         self._due.observe = max(moment + limits.interval_seconds, ended + limits.least_pause_seconds)
         if not self._send_backoff.failures:
@@ -147,11 +148,11 @@ class Loop:
         self._due.send = self._monotonic() + self._send_backoff.failed(at_least=least)
 
     def _compare(self) -> None:
-        if self._latest is None:
+        if self._rows is None:
             return
         self._due.usage = self._monotonic() + self._limits.usage_seconds
         try:
-            compared = self._usage.run(self._latest.rows, now=self._now())
+            compared = self._usage.run(self._rows, now=self._now())
         except SiteError as error:
             self._telling.failed(USAGE, error)
         else:

@@ -20,13 +20,18 @@ COMPONENT = "reporter"
 
 @dataclass(slots=True)
 class Telemetry:
-    """Counters since the start, and what the latest pass found."""
+    """Counters since the start, and counts of the latest pass: what it found itself is not held while the
+    process is idle (S10).
+    """
 
     release: str
     pid: int
     since: datetime
     mode: str
-    observed: Observed | None = None
+    observed_at: datetime | None = None
+    allocations: dict[str, Any] = field(default_factory=dict)
+    accounts: dict[str, Any] = field(default_factory=dict)
+    differences: dict[str, int] = field(default_factory=dict)
     usage: Compared | None = None
     pass_seconds: float = 0.0
     pass_commands: int = 0
@@ -41,7 +46,7 @@ def status_document(
     telemetry: Telemetry, health: Health, *, outbox: tuple[int, datetime | None] | None, now: datetime
 ) -> dict[str, Any]:
     """The document of `status.json` (docs/architecture.md)."""
-    observed = telemetry.observed
+    observed_at = telemetry.observed_at
     number, oldest = outbox or (None, None)
     return {
         "schema": 1,
@@ -53,23 +58,21 @@ def status_document(
         "updatedAt": render_time(now),
         "mode": telemetry.mode,
         "checks": health.document(),
-        "lastObservedAt": render_time(observed.observed_at) if observed else None,
+        "lastObservedAt": render_time(observed_at) if observed_at else None,
         "lastReceiptAt": render_time(telemetry.last_receipt_at) if telemetry.last_receipt_at else None,
         "pass": {"seconds": round(telemetry.pass_seconds, 3), "commands": telemetry.pass_commands},
         "outbox": {"waiting": number, "oldestObservedAt": render_time(oldest) if oldest else None},
-        "allocations": allocations(observed),
-        "accounts": accounts(observed),
-        "differences": differences(observed),
+        "allocations": telemetry.allocations,
+        "accounts": telemetry.accounts,
+        "differences": telemetry.differences,
         "usage": usage(telemetry.usage),
         "outcomes": dict(sorted(telemetry.outcomes.items())),
         "lastErrors": telemetry.last_errors,
     }
 
 
-def allocations(observed: Observed | None) -> dict[str, Any]:
-    """Counts of the latest pass; empty before one."""
-    if observed is None:
-        return {}
+def allocations(observed: Observed) -> dict[str, Any]:
+    """Counts of a pass."""
     decision = observed.decision
     return {
         "resources": len(decision.resources),
@@ -79,10 +82,8 @@ def allocations(observed: Observed | None) -> dict[str, Any]:
     }
 
 
-def accounts(observed: Observed | None) -> dict[str, Any]:
-    """Counts of the latest pass; `notes` say why accounts are not ready."""
-    if observed is None:
-        return {}
+def accounts(observed: Observed) -> dict[str, Any]:
+    """Counts of a pass; `notes` say why accounts are not ready."""
     found = [found.decided for found in observed.decision.sets]
     rows = [row for each in found for row in each.accounts]
     return {
@@ -92,9 +93,9 @@ def accounts(observed: Observed | None) -> dict[str, Any]:
     }
 
 
-def differences(observed: Observed | None) -> dict[str, int]:
-    """What the latest pass applied, or would."""
-    return dict(sorted(Counter(item.result for item in observed.differences).items())) if observed else {}
+def differences(observed: Observed) -> dict[str, int]:
+    """What a pass applied, or would."""
+    return dict(sorted(Counter(item.result for item in observed.differences).items()))
 
 
 def usage(compared: Compared | None) -> dict[str, int] | None:
@@ -114,11 +115,10 @@ def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, A
         (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
         for check, _ in health.checks.values()
     }
-    observed = telemetry.observed
     moments: dict[Labels, float] = {
         (("event", name),): moment.timestamp()
         for name, moment in (
-            ("observation", observed.observed_at if observed else None),
+            ("observation", telemetry.observed_at),
             ("receipt", telemetry.last_receipt_at),
         )
         if moment is not None

@@ -19,6 +19,9 @@ from site_bundle.reporter.domain.decide import EMPTY
 from site_bundle.reporter.domain.usage import Compared
 from site_bundle.reporter.entrypoints.status_document import (
     Telemetry,
+    accounts,
+    allocations,
+    differences,
     reporter_metrics,
     status_document,
 )
@@ -86,7 +89,10 @@ class Telling(Voice):
 
     def observed(self, observed: Observed, *, seconds: float, commands: int) -> None:
         telemetry = self._telemetry
-        telemetry.observed = observed
+        telemetry.observed_at = observed.observed_at
+        telemetry.allocations = allocations(observed)
+        telemetry.accounts = accounts(observed)
+        telemetry.differences = differences(observed)
         telemetry.pass_seconds, telemetry.pass_commands = seconds, commands
         telemetry.passes["whole" if not observed.failed else "partial"] += 1
         self.passed(WALDUR, "every page read")
