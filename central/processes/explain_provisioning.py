@@ -23,13 +23,13 @@ from central.projects.domain.site_binding import Conflict, NoBinding, SiteBindin
 from central.projects.domain.view import ViewLimits
 from central.provisioning.adapters.account_evidence import AccountEvidence, KnownAccount, KnownSet
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
+from central.provisioning.application.every_allocation import every_allocation
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId, parse_uuid
 from central.provisioning.domain.member_account import ALLOCATION_MAX_AGE
 from central.settings import Settings
 
 PROVIDER: Final = "waldur"
-_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def explain_account(settings: Settings, site: str, member: str) -> Sequence[Link
             text = f"CONFLICT: {len(found)} bindings at {site} bear on {member}; no answer until one holds it"
             return [*links, Link("binding", text, None, None)]
         links.append(_binding(binding))
-        saved = [one for one in everything(PostgresSavedAllocations(database)) if one.allocation.site == site]
+        saved = list(every_allocation(PostgresSavedAllocations(database), site))
         known = AccountEvidence(database).of_allocations([one.allocation.allocation_id for one in saved])
         ages, found_there = Ages(now, settings.account_max_age), list[Link]()
         for one in saved:
@@ -84,17 +84,6 @@ def explain_account(settings: Settings, site: str, member: str) -> Sequence[Link
             found_there += _account(one, viewed, binding, held, ages)
         nothing = Link("allocation", f"no allocation at {site} of a Project they are in", None, None)
         return [*links, *(found_there or [nothing])]
-
-
-def everything(saved: PostgresSavedAllocations) -> Iterator[Saved]:
-    """Every allocation, page by page to the last."""
-    after = None
-    while True:
-        page = saved.page(after, _PAGE)
-        yield from page.allocations
-        if page.next is None:
-            return
-        after = page.next
 
 
 def _allocation(saved: Saved, now: datetime) -> Iterator[Link]:

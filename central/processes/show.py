@@ -7,7 +7,6 @@ from uuid import UUID
 
 from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, utc_now
-from central.processes.explain_provisioning import everything
 from central.processes.operator import opened
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.domain.ids import ProjectId
@@ -15,6 +14,7 @@ from central.projects.domain.site_binding import Conflict, NoBinding, choose
 from central.projects.domain.view import ViewLimits
 from central.provisioning.adapters.account_evidence import AccountEvidence, KnownAccount
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
+from central.provisioning.application.every_allocation import every_allocation
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.amounts import by_component
 from central.provisioning.domain.confirmation import fresh
@@ -82,8 +82,8 @@ def show_members(settings: Settings, site: str, project: UUID) -> list[Row] | No
 
 
 def _fitting(saved: PostgresSavedAllocations, site: str | None, project: UUID | None) -> Iterator[Saved]:
-    for one in everything(saved):
-        if site in (None, one.allocation.site) and project in (None, one.allocation.facts.project_id):
+    for one in every_allocation(saved, site):
+        if project in (None, one.allocation.facts.project_id):
             yield one
 
 

@@ -1,16 +1,15 @@
 """Which account a member has at a Site, for access over SSH (P30). Grants and publishes nothing."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from central.kernel.errors import Unavailable
 from central.kernel.site_names import Site
 from central.provisioning.application.account_ports import AccountReads
+from central.provisioning.application.every_allocation import every_allocation
 from central.provisioning.application.ports import SavedAllocations
-from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.member_account import (
     Doubt,
     Evidence,
@@ -22,8 +21,6 @@ from central.provisioning.domain.member_account import (
     one_account,
     usable,
 )
-
-PAGE: Final = 500
 
 
 class SiteMembers(Protocol):
@@ -73,7 +70,7 @@ class FindMemberAccount:
             return NoMemberAccount.ACCOUNT_ABSENT
         evidence = [
             Evidence(self.accounts.of_party(saved.allocation.allocation_id, site, party), None)
-            for saved in self._at(site)
+            for saved in every_allocation(self.allocations, site)
         ]
         holding = [one for one in evidence if one.found is not None and one.found.accounts]
         return one_account(held, holding or evidence, now, self.max_age)
@@ -82,7 +79,7 @@ class FindMemberAccount:
         """What the sets of usable allocations hold; why others could not be judged goes to `doubts`."""
         generations: dict[UUID, int | None] = {}
         evidence: list[Evidence] = []
-        for saved in self._at(site):
+        for saved in every_allocation(self.allocations, site):
             project, verdict = saved.allocation.facts.project_id, usable(saved, now)
             if project is None or verdict is Usable.NO:
                 continue
@@ -101,13 +98,3 @@ class FindMemberAccount:
             found = self.accounts.of_party(saved.allocation.allocation_id, site, party)
             evidence.append(Evidence(found, (generation,)))
         return evidence
-
-    def _at(self, site: Site) -> Iterator[Saved]:
-        """Every allocation of the Site, page by page to the last."""
-        after = None
-        while True:
-            page = self.allocations.page(after, PAGE)
-            yield from (saved for saved in page.allocations if saved.allocation.site == site)
-            if page.next is None:
-                return
-            after = page.next

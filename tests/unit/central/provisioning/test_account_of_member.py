@@ -11,7 +11,8 @@ import pytest
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.site_names import Site
 from central.processes.ssh_accounts import ReportedAccounts
-from central.provisioning.application.find_member_account import PAGE, FindMemberAccount
+from central.provisioning.application.every_allocation import PAGE
+from central.provisioning.application.find_member_account import FindMemberAccount
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.account import Account, AccountState
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Saved
