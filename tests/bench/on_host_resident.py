@@ -51,7 +51,7 @@ def delivered(status: Path, passes: int) -> dict[str, Any]:
 
 
 def figures(text: str) -> dict[str, float]:
-    lines = [line.split() for line in text.splitlines()]
+    lines = [line.split() for line in text.splitlines() if line]
     return {line[0]: float(line[1]) for line in lines if line[0] in {"VmRSS:", "VmHWM:", "Threads:"}}
 
 
