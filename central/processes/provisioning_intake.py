@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from threading import BoundedSemaphore
 from typing import Final
 
-from flask import Blueprint, Flask, request
+from flask import Blueprint, Flask
 
 from central.kernel.database import Database
 from central.kernel.errors import Unavailable
-from central.kernel.http import HttpLimits, bearer_token, create_app
+from central.kernel.http import HttpLimits, create_app
 from central.kernel.observability import Metrics, event
 from central.kernel.serving import Service, serve
 from central.kernel.site_names import Site
 from central.kernel.times import Clock, utc_now
-from central.kernel.wire_schema import check_schema
 from central.processes.broker_link import BrokerLink, open_broker, require_broker
 from central.processes.options import database_options, prepare, serving_options
 from central.processes.provisioning_worker import BetoView, require_beto
@@ -128,14 +127,10 @@ def build_app(database: Database, intake: Intake) -> Flask:
 
 
 def _query_routes(queries: SiteQueries, intake: Intake, keys: IntakeKeys) -> Iterator[Blueprint]:
-    def admit(site: str) -> None:
-        keys.check(Site(site), bearer_token())
-        check_schema(request.headers.get("Pharos-Schema"))
-
     find, members = queries.find_member, queries.list_members
-    routes = MemberRoutes(find, members, intake.instance, admit, intake.clock, BoundedSemaphore(ASKING))
+    routes = MemberRoutes(find, members, intake.instance, keys.admit, intake.clock, BoundedSemaphore(ASKING))
     yield from routes.blueprints(keys.sites)
-    yield RetainedRoutes(queries.retained, admit, intake.clock).blueprint(keys.sites)
+    yield RetainedRoutes(queries.retained, keys.admit, intake.clock).blueprint(keys.sites)
 
 
 @dataclass(frozen=True, slots=True)

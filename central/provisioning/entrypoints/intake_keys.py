@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from flask import request
+
 from central.kernel.bearer import unauthenticated
+from central.kernel.http import bearer_token
 from central.kernel.problems import NOT_FOUND, Problem
 from central.kernel.secret_digests import same_bytes, secret_digest
 from central.kernel.site_names import Site
+from central.kernel.wire_schema import check_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,11 @@ class IntakeKeys:
     def sites(self) -> tuple[Site, ...]:
         """The Sites that have a key, in order."""
         return tuple(dict.fromkeys(site for site, _ in self.digests))
+
+    def admit(self, site: Site) -> None:
+        """Lets the present request in, or raises: credential, then schema range, in the wire's order."""
+        self.check(site, bearer_token())
+        check_schema(request.headers.get("Pharos-Schema"))
 
     def check(self, site: Site, token: str) -> None:
         """Raises 401 for an unknown key and 404 for another Site's."""
