@@ -43,6 +43,8 @@ OTHER_VARIABLES = {
     "PHAROS_ARCHIVE": "set by the bootstrap for the phases: the verified archive",
     "PHAROS_ARCHIVE_SHA256": "set by the bootstrap for the phases: its SHA-256, verified again before use",
     "PHAROS_INDEX_URL": "set by the bootstrap for the phases: `--index-url`, to be the profile's",
+    "PHAROS_REPOSITORY_USERNAME": "in the job of a stage that talks to Git: whom its askpass helper names",
+    "PHAROS_REPOSITORY_PASSWORD": "in that job alone: the credential of one repository, for one stage (S4)",
     "PHAROS_LAB_CHECKPOINT": "laboratory only: where to stop or die; a production profile ignores it",
 }
 """Variables that are no component's setting."""

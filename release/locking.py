@@ -101,7 +101,10 @@ def lock(source: Path, plan: ReleasePlan, pyproject: Mapping[str, object]) -> li
 
 
 def read_lock(source: Path, need: Need) -> tuple[Requirement, ...]:
-    """The committed lock of ``need``, empty where it needs nothing. Raises ReleaseError ``lock_missing``, ``lock_malformed``."""
+    """The committed lock of ``need``, empty where it needs nothing.
+
+    Raises ReleaseError ``lock_missing``, ``lock_malformed``.
+    """
     path = source / LOCKS / f"{need.lock}.txt"
     remedy = "Make it: python -m release lock, then commit it."
     try:

@@ -73,10 +73,13 @@ class ScratchGrants:
         """A file can be made, and belongs to the members' group by itself (S4). UnavailableError."""
         place = self.root / f".probe-{os.getpid()}"
         with _mapped(self.root):
-            _own_folder(place, 0o2710)
-            group = place.stat().st_gid
+            try:
+                _own_folder(place, 0o2710)
+                group = place.stat().st_gid
+            finally:
+                with suppress(FileNotFoundError):
+                    place.rmdir()
             wanted = self.root.stat().st_gid
-            place.rmdir()
         if group != wanted:
             raise UnavailableError(
                 "scratch_group",
