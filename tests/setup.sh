@@ -63,8 +63,11 @@ stamp=$venv/.pharos-setup
 digest=$(cat pyproject.toml tests/constraints.txt | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$digest" ]; then
   [ -x "$venv/bin/python" ] || "$(find_python)" -m venv "$venv"
-  # What pip warns of (a machine's own configuration, mostly) helps only who must find out why it failed.
-  said=$("$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[dev]' 2>&1) || {
+  # The pip of the release's own lock: tests build environments with it as a site does. What pip warns of (a
+  # machine's own configuration, mostly) helps only who must find out why it failed.
+  pip=$(sed -n 's/^\(pip==[0-9.]*\) .*/\1/p' release/locks/controller.txt)
+  said=$({ "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$pip" &&
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c tests/constraints.txt -e '.[dev]'; } 2>&1) || {
     printf 'setup: pip failed:\n%s\n' "$said" >&2
     exit 1
   }

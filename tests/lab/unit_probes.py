@@ -173,9 +173,11 @@ def multicast(_value: str) -> str:
         return by_error(lambda: channel.sendto(b"x", ("224.0.0.251", 9)), errno.EPERM)
 
 
-def listening(_value: str) -> str:
+def listening(value: str) -> str:
+    """Where any port is denied, port 0 is too; a range leaves 0, which the kernel chooses, alone."""
+    port = 0 if value == "any" else 54321
     with socket.socket() as channel:
-        return by_error(lambda: channel.bind(("127.0.0.1", 0)), errno.EPERM)
+        return by_error(lambda: channel.bind(("127.0.0.1", port)), errno.EPERM)
 
 
 def families(value: str) -> str:
