@@ -40,7 +40,8 @@ test-site: setup ## the site bundle against a real slapd, and the slow tests of 
 	$(PY) -m pytest -q -m "slow and not lab" tests/unit tests/contract tests/architecture tests/installer $(ARGS)
 
 test-lab: setup lab ## on a real host: the lab itself, the journeys, the demo (LAB=off skips them and says so)
-	$(PY) -m pytest -q tests/lab tests/journeys tests/demo $(ARGS)
+	$(PY) -m pytest -q -n 2 --dist loadfile tests/lab tests/journeys $(ARGS)
+	$(PY) -m pytest -q tests/demo $(ARGS)
 
 check: lint types ## what must hold before a commit
 
