@@ -12,7 +12,7 @@ from typing import Any
 
 from site_bundle.directory.ldap3_parts import load_ldap3
 from site_bundle.kernel.command_line import HEALTHY, UNHEALTHY
-from site_bundle.kernel.credential import Credential
+from site_bundle.kernel.credential import Credential, first_there
 from site_bundle.kernel.errors import SettingsError, SiteError
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
@@ -94,8 +94,7 @@ def _with_credentials(environment: Mapping[str, str]) -> dict[str, str]:
     found = dict(environment)
     for name, file in CREDENTIALS.items():
         if not environment.get(name) and not environment.get(f"{name}_FILE"):
-            paths = [folder / file for folder in _FOLDERS]
-            found[f"{name}_FILE"] = str(next((path for path in paths if path.exists()), paths[-1]))
+            found[f"{name}_FILE"] = str(first_there([folder / file for folder in _FOLDERS]))
     return found
 
 
