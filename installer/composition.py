@@ -2,6 +2,7 @@
 (composition root).
 """
 
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -41,6 +42,8 @@ class Ports:
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
     stderr: TextIO = field(default_factory=lambda: sys.stderr)
     own_release: str | None = None
+    user: int = field(default_factory=os.geteuid)
+    """Effective user id of this run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

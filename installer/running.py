@@ -4,6 +4,7 @@ import contextlib
 import traceback
 from collections.abc import Callable
 
+from installer.bootstrap.host import check_root
 from installer.composition import Ports, RunOptions, build_host, site_of
 from installer.domain.refusal import BUG, DONE, INSTALL_FAILED, Refusal
 from installer.host.context import Host
@@ -22,6 +23,10 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
     else.
     """
     writes_log = phase not in _NO_LOG and not options.plan
+    try:
+        check_root(ports.user, phase)
+    except Refusal as refusal:
+        return _refused(build_host(ports, options, phase=phase, writes_log=False), refusal)
     host = build_host(ports, options, phase=phase, writes_log=writes_log)
     if writes_log and phase != "preflight":
         with contextlib.suppress(OSError):

@@ -126,7 +126,7 @@ CODES: Final[Mapping[str, Code]] = MappingProxyType(
             "the host's clock is before the release's commit",
             "Set the clock, then run again.",
         ),
-        "host_not_root": Code(PREFLIGHT_REFUSED, "only root may make this change", "Run it as root."),
+        "host_not_root": Code(PREFLIGHT_REFUSED, "only root may do this", "Run it as root (sudo)."),
         "host_link": Code(
             PREFLIGHT_REFUSED,
             "a path that must be our link is something else",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from installer.bootstrap.errors import refusal
 
+FOR_ANYBODY = frozenset({"status"})
 _MODULES = ("ssl", "venv", "ctypes", "zlib", "sqlite3")
 
 
@@ -67,6 +68,15 @@ def check_interpreter(host: Host, *, wanted: str) -> None:
             found=f"{host.executable}: {'; '.join(found)}",
             wanted=f"the host's own CPython {wanted} with {', '.join(_MODULES)}",
         )
+
+
+def check_root(user: int, phase: str) -> None:
+    """Raises Refusal ``host_not_root`` unless effective user id ``user`` is root, or ``phase`` is for all.
+
+    Asked first of all: what another user finds missing or unreadable need not be so (I1, row 40).
+    """
+    if user != 0 and phase not in FOR_ANYBODY:
+        raise refusal("host_not_root", found=f"user {user}", wanted=f"root, for {phase}")
 
 
 def check_machine(host: Host, *, architecture: str, glibc: str) -> None:

@@ -31,7 +31,7 @@ from installer.bootstrap.controller import (
 )
 from installer.bootstrap.errors import index_refusal, refusal
 from installer.bootstrap.folder import verify_folder
-from installer.bootstrap.host import Host, check_interpreter, check_machine, read_host
+from installer.bootstrap.host import Host, check_interpreter, check_machine, check_root, read_host
 from installer.bootstrap.inputs import Trust
 from installer.bootstrap.lock import LOCK, hold
 from installer.domain.index import Index, index_fault
@@ -127,6 +127,7 @@ def main() -> NoReturn:
         _write(sys.stdout, USAGE)
         sys.exit(DONE if arguments else WRONG_USAGE)
     try:
+        refuse_not_root(parse(folder, arguments).rest, user=os.geteuid())
         next_program = prepare(folder, arguments, os.environ, now=time.time())
         become(next_program)
     except Refusal as error:
@@ -230,6 +231,12 @@ def refuse_unknown_phase(rest: Sequence[str]) -> None:
         wanted=f"first of all one of {', '.join(PHASES)}",
         remedy=f"Did you mean {near[0]}?" if near else "",
     )
+
+
+def refuse_not_root(rest: Sequence[str], *, user: int) -> None:
+    """Raise Refusal ``host_not_root`` where the phase is root's alone; help is for anybody."""
+    if not {"-h", "--help"}.intersection(rest):
+        check_root(user, rest[0])
 
 
 def scrubbed(

@@ -117,6 +117,7 @@ class Rig:
     fake: FakeHost
     environment: dict[str, str] = field(default_factory=dict)
     own_release: str | None = None
+    user: int = 0
     limits: Limits = field(
         default_factory=lambda: Limits(
             health_deadline_seconds=30, health_window_seconds=3, restore_start_seconds=20
@@ -139,6 +140,7 @@ class Rig:
             stdout=io.StringIO(),
             stderr=io.StringIO(),
             own_release=self.own_release,
+            user=self.user,
         )
 
     def run(self, *arguments: str) -> Result:

@@ -249,6 +249,29 @@ def test_row40_without_root_and_without_a_controller(
     assert (caught.value.code, caught.value.exit_code) == ("host_not_root", 3)
 
 
+@pytest.mark.parametrize("phase", [*bootstrap.PHASES, "--help"])
+def test_row40_I1_a_user_is_told_to_be_root_before_anything_is_looked_at(phase: str) -> None:
+    bootstrap.refuse_not_root([phase, "--json"], user=0)
+    bootstrap.refuse_not_root([phase, "--help"], user=1000)
+    if phase in {"status", "--help"}:
+        bootstrap.refuse_not_root([phase, "--json"], user=1000)
+        return
+    with pytest.raises(Refusal) as caught:
+        bootstrap.refuse_not_root([phase, "--json"], user=1000)
+    assert (caught.value.code, caught.value.exit_code) == ("host_not_root", 3)
+    assert "as root" in caught.value.remedy and phase in caught.value.wanted
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_row40_I1_install_sh_says_so_first_and_reads_no_input(tmp_path: Path) -> None:
+    text = "import os, sys; os.geteuid = lambda: 1000; from installer.bootstrap.main import main; main()"
+    words = [os.fspath(tmp_path / "nowhere"), "install", "--archive", os.fspath(tmp_path / "absent.tar.gz")]
+    done = subprocess.run(
+        [sys.executable, "-c", text, *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3 and done.stderr.startswith("refused: host_not_root\n"), done
+
+
 SPOILS: dict[str, tuple[Callable[[Workshop, Path], object], str, int]] = {
     "edited_folder": (lambda _w, f: (f / "LICENSE").write_bytes(b"x"), "folder_differs", 4),
     "extra_in_folder": (lambda _w, f: (f / "ssl.py").write_bytes(b"x"), "folder_differs", 4),

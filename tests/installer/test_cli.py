@@ -127,6 +127,27 @@ def test_x6_an_unknown_variable_is_refused_and_a_service_link_ignored(rig: Rig) 
         assert result.code == 2 and "variable_unknown" in result.stderr
 
 
+@pytest.mark.parametrize("words", [(), ("--plan",), ("--json",)])
+@pytest.mark.parametrize("phase", PHASES)
+def test_row_40_a_user_is_told_to_be_root_and_nothing_else(
+    rig: Rig, phase: str, words: tuple[str, ...]
+) -> None:
+    rig.user = 1000
+    rig.paths.at("/etc/pharos-hpc/site.yaml").unlink()
+    if phase == "activate":
+        words = (*words, "--components", "ssh-access", "--evidence", "/evidence")
+    before = sorted(rig.root.rglob("*"))
+    result = rig.run(phase, *words)
+    assert sorted(rig.root.rglob("*")) == before
+    if phase == "status":
+        assert result.code == 0
+    elif "--json" in words:
+        assert [event.get("code") for event in result.events] == ["host_not_root"] * 2
+    else:
+        assert result.code == 3 and len(result.stderr.splitlines()) == 1
+        assert result.stderr.startswith("refused: host_not_root") and "as root" in result.stderr
+
+
 def test_status_works_without_a_hand_off(rig: Rig) -> None:
     rig.paths.at("/etc/pharos-hpc/site.yaml").unlink()
     result = rig.run("status")
