@@ -258,5 +258,13 @@ def test_13_s10_status_says_what_slurm_is_asked(scene: Running) -> None:
     )
 
 
+def test_14_s10_it_weighs_little(scene: Running) -> None:
+    """Idle RSS at most four times a bare Python's, both measured here."""
+    pid = scene.slurm("systemctl", "show", "-P", "MainPID", "driven-runtime").strip()
+    rss = int(scene.slurm("awk", "/VmRSS/{print $2}", f"/proc/{pid}/status"))
+    bare = "print(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])"
+    assert rss <= 4 * int(scene.slurm("python3.13", "-c", bare)), rss
+
+
 def git(bare: Path, *words: str) -> bytes:
     return subprocess.run(["git", "-C", str(bare), *words], check=True, capture_output=True).stdout

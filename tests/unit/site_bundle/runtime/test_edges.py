@@ -67,7 +67,8 @@ def owners(**changes: Any) -> CheckOwners:
     client: Any = SimpleNamespace(read=lambda asked: answers[type(asked)])
     given: dict[str, Any] = {
         "commands": api, "client": client, "accounts": accounts, "scratch": lambda: None,
-        "group": "pharos-users", "cluster": "icarus", "parent_account": "pharos", "user": lambda: "pharos-runtime",
+        "group": "pharos-users", "cluster": "icarus",
+        "parent_account": "pharos", "user": lambda: "pharos-runtime",
     }  # fmt: skip
     return CheckOwners(**(given | changes))
 
