@@ -355,5 +355,4 @@ def _components(text: str) -> tuple[str, ...]:
 
 def _release(host: Host, ports: Ports, asked: str | None) -> str:
     sealed = host.releases.sealed()
-    offered = ports.own_release if ports.own_release in sealed else None
-    return choose_release(sealed, asked=asked, offered=offered)
+    return choose_release(sealed, asked=asked, offered=ports.own_release)

@@ -10,6 +10,8 @@ from installer.domain.refusal import USAGE, VERIFICATION_FAILED, Refusal
 def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | None) -> str:
     """The release a phase works on: the one asked for, the archive's (``offered``), or the only sealed one.
 
+    An archive's that is not installed is absent: another release is never answered for in its place.
+
     Raises Refusal ``release_absent`` (exit 4) or ``release_ambiguous`` (exit 2).
     """
     wanted = asked or offered
@@ -19,7 +21,7 @@ def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | N
                 "release_absent",
                 found=f"release {wanted} is not installed; installed: {', '.join(sealed) or 'none'}",
                 wanted="an installed, sealed release",
-                remedy="Run `install` with that release's archive first.",
+                remedy="Run ./install.sh install of that release's archive first, or name an installed one.",
                 exit_code=VERIFICATION_FAILED,
             )
         return wanted

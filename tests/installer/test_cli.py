@@ -173,6 +173,19 @@ def test_the_release_the_installer_came_with_is_the_default(rig: Rig) -> None:
     assert result.code == 0 and newer in result.stdout
 
 
+@pytest.mark.parametrize("phase", ["validate", "activate"])
+def test_x1_an_archive_that_is_not_installed_is_absent_and_no_other_answers_for_it(
+    rig: Rig, phase: str
+) -> None:
+    other = rig.release("0.1.0")
+    rig.own_release = "0.2.0-0123456789ab"
+    more = ("--components", "ssh-access", "--evidence", "/evidence") if phase == "activate" else ()
+    result = rig.run(phase, *more)
+    assert result.code == 4 and "release_absent: found release 0.2.0-0123456789ab is not" in result.stderr
+    assert "Run ./install.sh install" in result.stderr and rig.link() is None
+    assert rig.run(phase, *more, "--release", other).code == 0
+
+
 def test_a_fault_of_the_installer_is_exit_1_and_told_as_such(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
