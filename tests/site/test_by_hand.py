@@ -119,7 +119,7 @@ def test_status_without_its_folder_and_of_a_dead_process(agent: AgentProcess) ->
     done = agent.ask("status")
     assert done.returncode == 4
     assert done.stdout.splitlines() == [
-        f"the agent does not run: there is no {agent.runtime}/status.json",
+        f"pharos-ssh-access does not run: there is no {agent.runtime}/status.json",
         "  remedy: systemctl status pharos-ssh-access",
     ]
     agent.runtime.mkdir()
