@@ -3,6 +3,8 @@ case B06).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from installer.domain.refusal import USAGE, VERIFICATION_FAILED, Refusal
 
@@ -44,6 +46,38 @@ def is_downgrade(current: str | None, wanted: str) -> bool:
     24).
     """
     return current is not None and _version(wanted) < _version(current)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A component's way from the linked release to another; None: no release is linked."""
+
+    component: str
+    current: str | None
+    wanted: str
+
+    @property
+    def direction(self) -> Literal["back", "FORWARD", "across"]:
+        """By version alone: "across" is another build of the same one, or from no link."""
+        if is_downgrade(self.current, self.wanted):
+            return "back"
+        forward = self.current is not None and is_downgrade(self.wanted, self.current)
+        return "FORWARD" if forward else "across"
+
+    def __str__(self) -> str:
+        return f"{self.component}: {self.direction} from {self.current or 'no release'} to {self.wanted}"
+
+
+def refuse_opposite(moves: Sequence[Move]) -> None:
+    """Raise Refusal ``rollback_directions`` (exit 2) when one component would go back, another forward (I14)."""
+    if {"back", "FORWARD"} <= {move.direction for move in moves}:
+        raise Refusal(
+            "rollback_directions",
+            found="; ".join(map(str, moves)),
+            wanted="all chosen components going back",
+            remedy="Name those that shall go back with --components; `status` tells where each stands.",
+            exit_code=USAGE,
+        )
 
 
 def _version(release: str) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from installer.bootstrap.lock import hold
 from installer.domain.activation import linked_release
 from installer.domain.plan import ComponentTarget, describe, switch_plan
 from installer.domain.refusal import USAGE, Refusal
-from installer.domain.releases import rollback_target
+from installer.domain.releases import Move, refuse_opposite, rollback_target
 from installer.domain.state import State
 from installer.host.context import Host
 from installer.host.links import component_link
@@ -43,7 +43,8 @@ def plan_rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
     """What ``rollback`` would do now; nothing is written."""
     announce(host, "rollback (plan)", site.profile)
     targets = _targets(host, site, host.state.read(), request, verify=False)
-    lines = [describe(action) for action in switch_plan(targets)]
+    moves = _moves(host, targets)
+    lines = [*map(str, moves), *(describe(action) for action in switch_plan(targets))]
     for line in lines:
         host.report.say("plan", line)
     return Outcome(text="\n".join(["rollback would:", *lines]), fields={"plan": lines})
@@ -58,6 +59,7 @@ def rollback(host: Host, site: Site, request: RollbackRequest) -> Outcome:
         if said:
             host.report.say("warning", said)
         targets = _targets(host, site, state, request, verify=True)
+        _moves(host, targets)
         settle(host, site.profile, "rollback", switch_room_findings(host))
         host.state.write(state)
         operation = switch(host, "rollback", request.operation, targets)
@@ -99,6 +101,23 @@ def _targets(
             refuse_unreadable_component_journal(host, installed, name)
         targets.append(target)
     return tuple(targets)
+
+
+def _moves(host: Host, targets: tuple[ComponentTarget, ...]) -> list[Move]:
+    """Which way each goes, with a warning for FORWARD. Raises Refusal ``rollback_directions``."""
+    moves = [
+        Move(
+            component=target.intent.name,
+            current=linked_release(target.intent.prior.current, target.intent.name),
+            wanted=target.intent.release,
+        )
+        for target in targets
+    ]
+    refuse_opposite(moves)
+    for move in moves:
+        if move.direction == "FORWARD":
+            host.report.say("warning", f"this rollback goes FORWARD: {move}")
+    return moves
 
 
 def _wanted(host: Host, name: str, request: RollbackRequest, *, verify: bool) -> InstalledRelease:

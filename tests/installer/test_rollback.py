@@ -26,6 +26,16 @@ def test_b6_rollback_goes_by_record_and_seal_not_by_time_or_name(rig: Rig, activ
     assert rig.run("rollback", "--to", empty.name).code == 4
 
 
+def test_i14_a_rollback_that_goes_forward_says_so(rig: Rig, active: str) -> None:
+    newer = rig.release("0.2.0")
+    assert rig.activate(newer).code == 0 and rig.run("rollback").code == 0
+    planned = rig.run("rollback", "--plan")
+    assert f"ssh-access: FORWARD from {active} to {newer}" in planned.stdout
+    result = rig.run("rollback", "--quiet")
+    assert result.code == 0 and rig.link() == newer
+    assert "warning: this rollback goes FORWARD: ssh-access" in result.stderr
+
+
 def test_rollback_without_an_earlier_release_is_refused(rig: Rig, active: str) -> None:
     before = rig.snapshot()
     result = rig.run("rollback")

@@ -92,6 +92,21 @@ def test_i14_both_are_rolled_back_together(both: Both) -> None:
     assert all(unit.release == first for unit in both.rig.fake.units.values())
 
 
+@pytest.mark.parametrize("plan", [(), ("--plan",)])
+def test_i14_a_rollback_never_takes_one_back_and_the_other_forward(both: Both, plan: tuple[str, ...]) -> None:
+    first, newer = both.release("0.9.0"), both.release("0.10.0")
+    assert both.activate(first).code == 0 and both.activate(newer).code == 0
+    assert both.rig.run("rollback", "--components", "reporter").code == 0
+    before = releases(both)
+    result = both.rig.run("rollback", "--components", ",".join(COMPONENTS), *plan)
+    assert result.code == 2 and "rollback_directions" in result.stderr and releases(both) == before
+    assert f"ssh-access: back from {newer} to {first}" in result.stderr
+    assert f"reporter: FORWARD from {first} to {newer}" in result.stderr
+    alone = both.rig.run("rollback", "--components", "ssh-access", *plan)
+    assert alone.code == 0 and "FORWARD" not in alone.stderr
+    assert ("ssh-access: back from" in alone.stdout) is bool(plan)
+
+
 @pytest.mark.parametrize(
     "point",
     [
