@@ -8,9 +8,8 @@ from central.dev.plan import DATABASE, OWNERS, ROLES, DevPlan
 from central.dev.state import write_private
 from central.kernel.embedded_postgres import SUPERUSER, EmbeddedUrls
 from central.kernel.migrations import migrate, set_role_password
-from central.processes import execution_worker, retention
+from central.processes.broker import needed
 from central.processes.broker_link import administration
-from central.processes.provisioning_worker import ADMINISTRATION
 from central.processes.schema import CONTEXTS
 from central.retention.domain.ids import Owner
 
@@ -24,8 +23,7 @@ def prepare_database(plan: DevPlan, urls: EmbeddedUrls) -> None:
     admin = urls.url(SUPERUSER, urls.password, DATABASE)
     migrate(admin, CONTEXTS)
     with administration(admin) as broker:
-        wanted = ADMINISTRATION + retention.administration(tuple(map(Owner, OWNERS)))
-        broker.apply(wanted + execution_worker.ADMINISTRATION)
+        broker.apply(needed(tuple(map(Owner, OWNERS))))
     write_private(plan.url_file("beto"), admin + "\n")
     for process, role in ROLES.items():
         password = secrets.token_urlsafe(24)

@@ -9,6 +9,7 @@ from central.processes import execution_worker, retention
 from central.processes.broker_link import administration
 from central.processes.provisioning_worker import ADMINISTRATION
 from central.processes.refusals import DeadLetterUnknown, QueueUnknown
+from central.retention.domain.ids import Owner
 from central.settings import Settings
 
 
@@ -34,12 +35,15 @@ class Administered:
         }
 
 
+def needed(owners: Sequence[Owner]) -> Administration:
+    """What central's processes need of the broker, all together, with these owners of accepted work."""
+    return ADMINISTRATION + retention.administration(owners) + execution_worker.ADMINISTRATION
+
+
 def administer(settings: Settings, *, dry_run: bool) -> Administered:
     """Makes what the broker lacks, or only says it."""
-    wanted = ADMINISTRATION + retention.administration(retention.owners_of(settings))
-    wanted += execution_worker.ADMINISTRATION
     with administration(settings.database_direct_url) as broker:
-        lacking = broker.lacking(wanted)
+        lacking = broker.lacking(needed(retention.owners_of(settings)))
         if not dry_run:
             broker.apply(lacking)
         return Administered(lacking)
