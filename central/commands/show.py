@@ -1,6 +1,7 @@
 """`pharos-central show`: allocations, accounts, members and Runs as central knows them (O1).
 
-Nothing that fits: exit code 0, and "none" on standard error. What cannot be known: 4. Unknown Project: 3.
+Nothing that fits: exit code 0, and "none" on standard error. What cannot be known: 4. Unknown Project or
+Site: 3.
 """
 
 from __future__ import annotations
@@ -17,9 +18,17 @@ from central.commands.told import settings_of, told
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from central.settings import Settings
+
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 _SITE = click.option("--site", help="Of this Site only, by its environment name.")
 _PROJECT = click.option("--project", type=click.UUID, help="Of this Project of Beto's only.")
+
+# What stands above the lists for people; the columns are those of the lines below.
+_ALLOCATION = f"{'ALLOCATION':<36}  {'SITE':<12} {'PROJECT':<36}  STATE (REASONS)  LAST SEEN"
+_ACCOUNT = f"{'SITE':<12} {'ALLOCATION':<36}  {'NAME':<16} {'UID':<8} {'STATE':<10} GENERATION  CONFIRMED"
+_RUN = f"{'RUN':<36}  {'SITE':<12} {'PROJECT':<36}  STATE (REASON)  AGE"
+_MEMBER = f"{'NAME':<16} {'STATE':<7} GENERATION  {'PARTY':<36}  BINDING"
 
 
 @click.group()
@@ -36,7 +45,8 @@ def show_allocations(site: str | None, project: UUID | None, as_json: bool) -> N
     with told():
         from central.processes.show import show_allocations as found
 
-        _print("allocations", found(settings_of("operator"), site, project), _allocation, as_json=as_json)
+        rows = found(_settings(site), site, project)
+        _print("allocations", rows, _allocation, _ALLOCATION, as_json=as_json)
 
 
 @show.command("accounts")
@@ -48,7 +58,8 @@ def show_accounts(site: str | None, project: UUID | None, as_json: bool) -> None
     with told():
         from central.processes.show import show_accounts as found
 
-        _print("accounts", found(settings_of("operator"), site, project), _account, as_json=as_json)
+        rows = found(_settings(site), site, project)
+        _print("accounts", rows, _account, _ACCOUNT, as_json=as_json)
 
 
 @show.command("members")
@@ -61,10 +72,10 @@ def show_members(site: str, project: UUID, as_json: bool) -> None:
         from central.processes.refusals import ProjectUnknown
         from central.processes.show import show_members as found
 
-        rows = found(settings_of("operator"), site, project)
+        rows = found(_settings(site), site, project)
         if rows is None:
             raise ProjectUnknown(str(project))
-        _print("members", rows, _member, as_json=as_json)
+        _print("members", rows, _member, _MEMBER, as_json=as_json)
 
 
 @show.command("runs")
@@ -77,19 +88,37 @@ def show_runs(site: str | None, project: UUID | None, live: bool, as_json: bool)
     with told():
         from central.processes.explain_execution import show_runs as found
 
-        _print("runs", found(settings_of("operator"), site, project, live=live), _run, as_json=as_json)
+        rows = found(_settings(site), site, project, live=live)
+        _print("runs", rows, _run, _RUN, as_json=as_json)
+
+
+def _settings(site: str | None) -> Settings:
+    """The operator's settings. Raises `SiteUnknown` for a Site they do not name."""
+    from central.processes.operator import known_site
+
+    settings = settings_of("operator")
+    if site is not None:
+        known_site(settings, site)
+    return settings
 
 
 def _print(
-    what: str, rows: Sequence[Mapping[str, Any]], line: Callable[[Mapping[str, Any]], str], *, as_json: bool
+    what: str,
+    rows: Sequence[Mapping[str, Any]],
+    line: Callable[[Mapping[str, Any]], str],
+    header: str,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         click.echo(json.dumps({"schema": 1, what: rows}))
         return
-    for row in rows:
-        click.echo(line(row))
     if not rows:
         click.echo("none", err=True)
+        return
+    click.echo(header)
+    for row in rows:
+        click.echo(line(row))
 
 
 def _age(row: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What a Site is called: its environment's name, such as ``slurm`` (P11, P32)."""
 
 import re
+from collections.abc import Collection
 from typing import Final, NewType
 
 Site = NewType("Site", str)
@@ -15,3 +16,11 @@ _SITE: Final = re.compile(SITE_NAME)
 def is_site_name(text: str) -> bool:
     """Whether ``text`` is an environment's name."""
     return _SITE.fullmatch(text) is not None
+
+
+def no_such_site(text: str, sites: Collection[str]) -> str:
+    """What an operator is told of a Site that is not among those of the platform (P32)."""
+    return (
+        f"{text!r} is no Site of this platform; known are {', '.join(sites) or 'none'}. "
+        "A Site is named by its environment (slurm), never by its id (icarus-hpc)"
+    )

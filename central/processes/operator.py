@@ -14,8 +14,9 @@ from central.grants.application.issue_grant import IssueGrant
 from central.grants.domain.grant import SECRET_BYTES, Grant, GrantRefused, Scope
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.integers import parse_integer
-from central.kernel.site_names import Site
+from central.kernel.site_names import Site, no_such_site
 from central.kernel.times import format_rfc3339, parse_rfc3339, utc_now
+from central.processes.refusals import SiteUnknown
 from central.settings import Settings
 from central.ssh_access.adapters.postgres_feeds import PostgresFeeds
 from central.ssh_access.domain.feed import FeedHead
@@ -30,6 +31,13 @@ def opened(settings: Settings) -> Iterator[Database]:
     options = DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)
     with Database(options) as database:
         yield database
+
+
+def known_site(settings: Settings, site: str) -> Site:
+    """A Site of this platform. Raises `SiteUnknown`."""
+    if site not in settings.sites:
+        raise SiteUnknown(no_such_site(site, settings.sites))
+    return Site(site)
 
 
 def issue_grant(

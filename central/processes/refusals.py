@@ -35,6 +35,10 @@ class DeadLetterUnknown(Exception):
     """No message is buried there; the message says where."""
 
 
+class SiteUnknown(Exception):
+    """The platform has no such Site; the message says so."""
+
+
 class StartRefused(Exception):
     """What the settings ask for must not run; the message says what to change."""
 
@@ -51,6 +55,7 @@ OperatorRefused: Final = (
     DeadLetterUnknown,
     QueueUnknown,
     RunUnknown,
+    SiteUnknown,
     StartRefused,
     CorruptState,
     EmbeddedPostgresFailed,
@@ -74,7 +79,10 @@ def refusal_of(error: Exception) -> tuple[str, str]:
             "allocation_unknown",
             f"no Site reported {error}; `pharos-central show allocations` shows those that are",
         ),
-        MemberUnknown: ("member_unknown", f"{error}; `pharos-central show members` shows who is viewed"),
+        MemberUnknown: (
+            "member_unknown",
+            f"{error}; `pharos-central show members --site SITE --project PROJECT` shows who is viewed",
+        ),
         ProjectUnknown: ("project_unknown", f"the view, which answers, has no Project {error}"),
         QueueUnknown: (
             "queue_unknown",
@@ -90,6 +98,7 @@ def refusal_of(error: Exception) -> tuple[str, str]:
         ),
         KeyUnknown: ("key_unknown", "there is no key of this id"),
         MigrationRefused: ("schema_refused", str(error)),
+        SiteUnknown: ("site_unknown", str(error)),
         StartRefused: ("start_refused", str(error)),
         CorruptState: ("state_corrupt", str(error)),
         EmbeddedPostgresFailed: ("postgres_failed", str(error)),

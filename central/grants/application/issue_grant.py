@@ -7,6 +7,7 @@ from uuid import UUID
 
 from central.grants.application.ports import Grants
 from central.grants.domain.grant import Grant, GrantRefused, Scope, format_token, issue
+from central.kernel.site_names import no_such_site
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,7 @@ class IssueGrant:
     ) -> Issued:
         """`grant_id` and `secret` are fresh random values. Raises `GrantRefused`."""
         if site not in self.sites:
-            raise GrantRefused(
-                "site_unknown",
-                f"{site!r} is no Site of this platform; known are {', '.join(self.sites) or 'none'}. "
-                "A Site is named by its environment (slurm), never by its id (icarus-hpc)",
-            )
+            raise GrantRefused("site_unknown", no_such_site(site, self.sites))
 
         def decide(standing: Sequence[Grant]) -> Grant:
             return issue(

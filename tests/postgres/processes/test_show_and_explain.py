@@ -40,6 +40,9 @@ def test_o1_every_link_of_a_members_account_with_its_age(world: World) -> None:
     until(lambda: shown(programs, "members", "--site", "slurm", "--project", world.project) != [])
 
     (row,) = shown(programs, "allocations", "--site", "slurm")
+    listed = programs.run(operator(programs), "show", "allocations").stdout.splitlines()
+    assert [line.index(text) for line, text in zip(listed, ("SITE", "slurm"), strict=True)] == [38, 38]
+    assert listed[0].index("PROJECT") == listed[1].index(world.project)
     assert (row["projectId"], row["lifecycle"], row["fresh"]) == (world.project, "ready", False)
     assert row["ageSeconds"] >= OLD.total_seconds()
     (account,) = shown(programs, "accounts", "--project", world.project)
@@ -87,6 +90,15 @@ def test_x1_empty_unknown_and_unavailable_are_told_apart(programs: Programs) -> 
     ):
         unknown = programs.run(operator(programs), *words)
         assert (unknown.returncode, code in unknown.stderr) == (3, True), unknown.stderr
+    assert "`pharos-central show members --site SITE --project PROJECT`" in unknown.stderr
+
+
+def test_x1_a_site_the_platform_does_not_have_is_unknown_not_empty(programs: Programs) -> None:
+    for words in (("allocations",), ("accounts",), ("runs",), ("members", "--project", str(uuid4()))):
+        unknown = programs.run(operator(programs), "show", *words, "--site", "icarus-hpc")
+        assert (unknown.returncode, unknown.stdout) == (3, ""), unknown.stderr
+        assert unknown.stderr.startswith("refused (site_unknown): 'icarus-hpc' is no Site of this platform")
+        assert "known are slurm, k8s" in unknown.stderr
 
 
 def test_x1_a_project_the_view_does_not_have_is_unknown_not_empty(world: World) -> None:
