@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -24,12 +25,16 @@ def settings_of(process: Process) -> Settings:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turns what a command refuses into its line on stderr and its exit code."""
+    """Turns what a command refuses into its line on stderr and its exit code.
+
+    The pool's log of each failed try does not come before that line; a service's own log still has it.
+    """
     from central.kernel.errors import Unavailable
     from central.kernel.migrations import MigrationRefused
     from central.processes.refusals import OperatorRefused, refusal_of
     from central.settings import SettingsRefused
 
+    logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
     try:
         yield
     except SettingsRefused as error:

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.postgres.kernel.waiting import until
-from tests.postgres.processes.rig import Programs
+from tests.postgres.processes.rig import Programs, ports
 from tests.postgres.processes.world import OLD, World, member_at_the_site
 from tests.postgres.provisioning.conftest import PROJECT_REF
 
@@ -99,6 +99,15 @@ def test_x1_a_site_the_platform_does_not_have_is_unknown_not_empty(programs: Pro
         assert (unknown.returncode, unknown.stdout) == (3, ""), unknown.stderr
         assert unknown.stderr.startswith("refused (site_unknown): 'icarus-hpc' is no Site of this platform")
         assert "known are slurm, k8s" in unknown.stderr
+
+
+def test_x1_a_database_that_is_down_is_told_once(programs: Programs) -> None:
+    """The pool's own log of failed tries does not come before the command's line."""
+    settings = {"PHAROS_DATABASE_URL": f"postgresql://pharos_operator@127.0.0.1:{ports(1)[0]}/none"}
+    down = programs.run(settings | {"PHAROS_SITES": "slurm"}, "show", "allocations")
+    assert (down.returncode, down.stdout) == (4, "")
+    (line,) = down.stderr.splitlines()
+    assert line.startswith("unavailable (database_unavailable): ")
 
 
 def test_x1_a_project_the_view_does_not_have_is_unknown_not_empty(world: World) -> None:
