@@ -69,7 +69,7 @@ class Move:
 
 
 def refuse_opposite(moves: Sequence[Move]) -> None:
-    """Raise Refusal ``rollback_directions`` (exit 2) when one component would go back, another forward (I14)."""
+    """Raise Refusal ``rollback_directions`` (exit 2) when components would go both ways (I14)."""
     if {"back", "FORWARD"} <= {move.direction for move in moves}:
         raise Refusal(
             "rollback_directions",

@@ -25,6 +25,7 @@ from installer.host.identities import local_identity
 from installer.host.links import component_link
 from installer.host.site_inputs import Site
 from installer.phases.checks_host import host_findings, identity_findings
+from installer.phases.guards import refuse_unfinished
 from installer.phases.outcome import Outcome, announce, settle
 from installer.steps.release_tree import Builder, perform_install
 
@@ -46,9 +47,10 @@ def plan_install(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:
 
 
 def install(host: Host, site: Site, archive: VerifiedArchive) -> Outcome:
-    """Install the release. Raises Refusal: 3 before any change, 4, 5, or 6 with the host unchanged."""
+    """Install the release. Raises Refusal: 3 before any change, 4, 5, 9, or 6 with the host unchanged."""
     announce(host, "install", site.profile)
     with hold(host.paths.lock, verb="install") as lock_fd:
+        refuse_unfinished(host)
         actions = install_plan(_observe(host, archive))
         if not actions:
             text = f"no change: release {archive.release_id} is installed and unchanged"

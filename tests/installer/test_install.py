@@ -112,6 +112,17 @@ def test_b29_a_second_install_says_no_change_and_writes_nothing(offered: Rig) ->
     assert {path: path.lstat().st_mtime_ns for path in offered.paths.releases.rglob("*")} == before
 
 
+def test_i13_install_with_an_unfinished_journal_is_9_and_says_recover(offered: Rig) -> None:
+    assert offered.run("install").code == 0
+    release = offered.release("9.0.0")
+    words = ("activate", "--components", "ssh-access", "--evidence", "/evidence", "--release", release)
+    assert offered.killed("activate/after-links", *words) == -9
+    result = offered.run("install")
+    assert result.code == 9 and "unfinished_journal" in result.stderr and "recover" in result.stderr
+    assert "no change" not in result.stdout
+    assert offered.run("recover").code == 0 and offered.run("install").code == 0
+
+
 def test_the_plan_of_install_writes_nothing(offered: Rig) -> None:
     before = sorted(offered.root.rglob("*"))
     result = offered.run("install", "--plan")
