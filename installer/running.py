@@ -15,6 +15,7 @@ from installer.host.site_inputs import Site
 from installer.phases.outcome import Outcome
 
 _NO_SITE = frozenset({"status", "recover"})
+_SWITCHES = frozenset({"activate", "rollback"})
 _NO_LOG = frozenset({"status"})
 
 
@@ -45,8 +46,10 @@ def run_phase(ports: Ports, phase: str, options: RunOptions, work: Callable[...,
     except OSError as error:
         return _refused(host, _storage(host, error))
     except InterruptedRunError as interrupted:
-        host.report.say("result", f"ended by {interrupted}", ok=False, exitCode=interrupted.exit_code)
-        return interrupted.exit_code
+        code = interrupted.exit_code
+        text = _interrupted(phase, interrupted)
+        host.report.say("result", text, phase=phase, ok=False, exitCode=code, signal=str(interrupted))
+        return code
     except Exception as error:  # noqa: BLE001 - the last line: told as a bug, with its place in the log
         words = "".join(traceback.format_exception(error))
         host.report.say("refusal", f"internal error: {type(error).__name__}", code="bug", traceback=words)
@@ -71,6 +74,13 @@ def _site(host: Host, ports: Ports, options: RunOptions, phase: str) -> tuple[Ho
             raise
         host.report.say("warning", f"working without the site configuration: {refusal}")
         return host, None
+
+
+def _interrupted(phase: str, interrupted: InterruptedRunError) -> str:
+    """The last line: what a signal left behind; a way back that stayed incomplete is exit 8 instead."""
+    if phase in _SWITCHES:
+        return f"interrupted by {interrupted}; the prior state is back; run it again"
+    return f"interrupted by {interrupted}; run it again"
 
 
 def _storage(host: Host, error: OSError) -> Refusal:

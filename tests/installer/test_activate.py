@@ -140,6 +140,8 @@ def test_row_8_a_signal_finishes_the_restore_and_a_second_one_does_not_skip_it(
     rig.fake.faults.update(start=start, stop=stop)
     result = rig.activate(newer)
     assert result.code == (130 if number == signal.SIGINT else 143)
+    told = f"interrupted by {number.name}; the prior state is back; run it again"
+    assert result.stdout.splitlines()[-1] == told
     rig.fake.faults.clear()
     rig.clock.sleep(1)
     assert rig.snapshot() == before and not rig.paths.journal.exists()

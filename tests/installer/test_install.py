@@ -305,6 +305,7 @@ def test_row_8_a_signal_in_an_install_removes_the_unfinished_folder(
 
     monkeypatch.setattr(release_tree, "build_environment", interrupted)
     result = offered.run("install")
+    assert result.stdout == "interrupted by SIGINT; run it again\n"
     assert result.code == 130 and list(offered.paths.releases.iterdir()) == []
     monkeypatch.setattr(release_tree, "build_environment", build_stand_in)
     assert offered.run("install").code == 0
