@@ -25,8 +25,13 @@ def open_database(settings: Settings, application: str, connections: int, metric
     """The process's own database for one worker; how many connections are lent is told in `metrics`."""
     database = Database(database_options(settings, application, connections))
     database.open()
-    metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
+    tell_lent(database, metrics)
     return database
+
+
+def tell_lent(database: Database, metrics: Metrics) -> None:
+    """How many connections of the pool are lent."""
+    metrics.gauge("pharos_database_connections_in_use", "Lent by the pool.", lambda: database.lent)
 
 
 def database_options(settings: Settings, application: str, connections: int) -> DatabaseOptions:

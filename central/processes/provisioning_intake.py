@@ -17,7 +17,7 @@ from central.kernel.serving import Service, serve
 from central.kernel.site_names import Site
 from central.kernel.times import Clock, utc_now
 from central.processes.broker_link import BrokerLink, open_broker, require_broker
-from central.processes.options import database_options, prepare, serving_options
+from central.processes.options import database_options, prepare, serving_options, tell_lent
 from central.processes.provisioning_worker import BetoView, require_beto
 from central.processes.retention import owners_of, retained_accounts
 from central.projects.adapters.postgres_reads import PostgresReads
@@ -94,6 +94,7 @@ def collect_seldom() -> None:
 def build_app(database: Database, intake: Intake) -> Flask:
     """The application over an opened database."""
     metrics = Metrics(NAME)
+    tell_lent(database, metrics)
     app = create_app(
         NAME,
         metrics=metrics,

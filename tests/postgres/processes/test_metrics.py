@@ -28,6 +28,7 @@ def test_x9_one_scrape_tells_of_every_worker_also_after_one_died(programs: Progr
         until(lambda: by_worker(port, "pharos_worker_answered") == {"0": 1, "1": 1})
         before = by_worker(port, "process_start_time_seconds")
         assert before.keys() == {"0", "1"}
+        assert by_worker(port, "pharos_database_connections_in_use").keys() == {"0", "1"}
         victim = workers_of(programs, port)[0]
         os.kill(victim, signal.SIGKILL)
         until(lambda: victim not in workers_of(programs, port) and len(workers_of(programs, port)) == 2)
