@@ -70,7 +70,7 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--quiet",
             is_flag=True,
-            help="No progress; warnings, failed checks, refusals and the result only.",
+            help="No progress; warnings, checks that warned or failed, refusals and the result only.",
         ),
     )
     for option in reversed(options):

@@ -20,7 +20,7 @@ from installer.host.clock import Clock
 SCHEMA = 1
 _SECRETS = re.compile(r"phs1_[0-9a-f]{32}_[A-Za-z0-9_-]+|\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _QUIET = frozenset({"refusal", "warning", "result"})
-_FAILED = frozenset({"fail", "unknown"})
+_TOLD = frozenset({"warn", "fail", "unknown"})
 
 
 class Sink(Protocol):
@@ -56,7 +56,7 @@ class Report:
 class TextSink:
     """Progress for a human on ``progress``; the result on ``results``.
 
-    Quiet leaves out what went as it should; every check that failed is still told.
+    Quiet leaves out what went as it should; every check that warned or failed is still told.
     """
 
     def __init__(self, progress: TextIO, results: TextIO, *, quiet: bool) -> None:
@@ -108,7 +108,7 @@ class LogSink:
 
 
 def _matters(event: Event) -> bool:
-    return event.kind in _QUIET or (event.kind == "check" and event.fields.get("status") in _FAILED)
+    return event.kind in _QUIET or (event.kind == "check" and event.fields.get("status") in _TOLD)
 
 
 def encode_event(event: Event, at: datetime) -> str:

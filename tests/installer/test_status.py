@@ -113,6 +113,16 @@ def test_x1_a_component_that_cannot_be_asked_is_4_and_not_unhealthy(
 
 
 @pytest.mark.parametrize("quiet", [True, False])
+def test_quiet_keeps_a_check_that_warns(rig: Rig, quiet: bool) -> None:
+    rig.release("0.1.0")
+    rig.profile(sssd={"entry_cache_timeout_seconds": 7})
+    result = rig.run("validate", *(["--quiet"] if quiet else []))
+    assert result.code == 0
+    assert [line for line in result.stderr.splitlines() if line.startswith("warn    sssd.cache")]
+    assert ("pass " in result.stderr) is not quiet
+
+
+@pytest.mark.parametrize("quiet", [True, False])
 def test_quiet_tells_every_failed_check(rig: Rig, quiet: bool) -> None:
     rig.release("0.1.0")
     (rig.paths.at("/etc/pharos-hpc/credentials/ssh-access/site-api-token")).unlink()
