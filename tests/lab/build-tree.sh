@@ -65,6 +65,8 @@ done
 in_tree useradd --system --no-create-home --shell /usr/sbin/nologin slurmrest 2>/dev/null
 # Shared scratch: members by their group, each owner deletes only its own.
 install -d -m 3770 -o 0 -g 5500000 "$tree/scratch/pharos"
+# What the runtime leaves for a stage's job: entered by name alone, listed by its owner.
+install -d -m 2710 -o "$(in_tree id -u pharos-runtime)" -g 5500000 "$tree/scratch/pharos/.runtime"
 
 say "directory"
 ssh_uid=$(in_tree id -u pharos-ssh-access)
