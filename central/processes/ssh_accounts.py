@@ -92,7 +92,7 @@ class ReportedAccounts:
             event(_LOG, "state_corrupt", level=logging.CRITICAL, reason=str(error))
             return AccountUnavailable("what is stored of the Site's accounts contradicts itself")
         if isinstance(answer, Doubt):
-            return AccountUnavailable(answer.reason)
+            return AccountUnavailable(answer.reason, answer.awaits_site)
         if isinstance(answer, NoMemberAccount):
             return NoAccount(Absence(answer.value))
         return _target(answer)

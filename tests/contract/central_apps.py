@@ -108,7 +108,7 @@ def _site_app(keys: MemoryMemberKeys, grants: MemoryGrants) -> Flask:
 
 def _member() -> MemberId:
     token = bearer_token()
-    if token not in ("alice", "bob", "carol", "dave", "erin"):
+    if token not in ("alice", "bob", "carol", "dave", "erin", "frank"):
         raise unauthenticated("unknown")
     return MemberId(token)
 

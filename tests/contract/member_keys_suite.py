@@ -35,7 +35,9 @@ K2 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICIiIiIiIiIiIiIiIiIiIiIiIiIiIiIiIiIiIi
 
 
 class Accounts:
-    """Alice and Bob have accounts at `slurm`; Dave may not have one; of Erin nothing certain is known."""
+    """Alice and Bob have accounts at `slurm`; Dave may not have one; of Erin nothing certain is known,
+    and Frank waits for the Site.
+    """
 
     def account_for(self, subject: MemberId, site: Site, now: datetime) -> AccountAnswer:
         if site != SLURM:
@@ -44,6 +46,8 @@ class Accounts:
             return NoAccount(Absence.NOT_ELIGIBLE)
         if subject == "erin":
             return AccountUnavailable("two reports contradict each other")
+        if subject == "frank":
+            return AccountUnavailable("its account was not reported lately", awaits_site=True)
         number = {"alice": 1, "bob": 2}.get(subject)
         if number is None:
             return NoAccount(Absence.ACCOUNT_ABSENT)

@@ -165,6 +165,19 @@ def test_who_cannot_add(token: str, line: str, code: str, status: int, apps: App
     assert (answered, problem["code"]) == (status, code)
 
 
+def test_x1_who_waits_for_the_site_is_told_so(apps: Apps) -> None:
+    """Nothing is wrong that waiting does not mend; of a contradiction the member is told nothing more."""
+    status, problem, headers = add(apps, key_vectors()["valid"][0]["line"], token="Bearer frank")
+    assert (status, problem["code"], headers["Retry-After"]) == (503, "unavailable", "60")
+    assert problem["detail"].startswith(
+        "The Site has not confirmed the account yet: its account was not reported lately. Try again in some "
+        "minutes"
+    )
+    status, problem, headers = add(apps, key_vectors()["valid"][0]["line"], token="Bearer erin")
+    assert (status, problem["code"], headers["Retry-After"]) == (503, "unavailable", "2")
+    assert "contradict" not in problem["detail"]
+
+
 def test_the_21st_key_is_refused(apps: Apps) -> None:
     """`key_limit`: 20 keys that are not removed at a Site."""
     for number in range(20):

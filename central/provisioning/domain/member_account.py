@@ -56,9 +56,13 @@ class NoMemberAccount(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """It cannot be known now; `reason` is for people and names no one."""
+    """It cannot be known now; `reason` is for people and names no one.
+
+    `awaits_site`: the Site's next reports are all that is wanted.
+    """
 
     reason: str
+    awaits_site: bool = False
 
 
 MemberAccountAnswer = MemberAccount | NoMemberAccount | Doubt
@@ -108,7 +112,7 @@ def one_account(
             elif account.name != held.username:
                 return Doubt("the Site reports another username than the Party's site binding names")
             elif account.uid_number is None:
-                return Doubt("the Site has not told the account's numeric UID")
+                return Doubt("the Site has not told the account's numeric UID", awaits_site=True)
             else:
                 entry = account.native_uid.partition("/")[0]
                 accounts.add(MemberAccount(account.name, account.uid_number, entry))
@@ -116,4 +120,4 @@ def one_account(
         return Doubt("the Site's reports name several accounts")
     if accounts:
         return accounts.pop()
-    return Doubt(doubts[0]) if doubts else NoMemberAccount.ACCOUNT_ABSENT
+    return Doubt(doubts[0], awaits_site=True) if doubts else NoMemberAccount.ACCOUNT_ABSENT

@@ -32,7 +32,11 @@ class NoAccountHere(Exception):
 
 
 class AccountEvidenceUnavailable(Exception):
-    """Whether the member has an account cannot be known now."""
+    """Whether the member has an account cannot be known now. `awaits_site`: see `AccountUnavailable`."""
+
+    def __init__(self, reason: str, *, awaits_site: bool) -> None:
+        super().__init__(reason)
+        self.awaits_site = awaits_site
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class AddKey:
         if isinstance(target, NoAccount):
             raise NoAccountHere(target.reason)
         if isinstance(target, AccountUnavailable):
-            raise AccountEvidenceUnavailable(target.reason)
+            raise AccountEvidenceUnavailable(target.reason, awaits_site=target.awaits_site)
         key_id = key_id_of(request.command.id)
         wish = NewKey(
             key_id=key_id,

@@ -23,9 +23,13 @@ class NoAccount:
 
 @dataclass(frozen=True, slots=True)
 class AccountUnavailable:
-    """The evidence cannot be read, is stale or contradicts itself. `reason` is for people."""
+    """The evidence cannot be read, is stale or contradicts itself. `reason` is for people.
+
+    `awaits_site`: the Site has not confirmed the account yet, or not lately; its next reports may.
+    """
 
     reason: str
+    awaits_site: bool = False
 
 
 AccountAnswer = Target | NoAccount | AccountUnavailable

@@ -13,7 +13,7 @@ from central.kernel.aggregates import request_digest
 from central.kernel.errors import Unavailable
 from central.kernel.http import answer, idempotency_key, read_json, read_query
 from central.kernel.observability import bound, event
-from central.kernel.problems import BODY_INVALID, FieldError, Problem
+from central.kernel.problems import BODY_INVALID, UNAVAILABLE, FieldError, Problem
 from central.kernel.shared_problems import ACCOUNT_ABSENT, SITE_UNKNOWN
 from central.kernel.site_names import Site
 from central.kernel.strict_json import encode
@@ -36,6 +36,8 @@ from central.ssh_access.domain.refusals import KeyRefused
 from central.ssh_access.entrypoints import wire
 
 _LOG: Final = logging.getLogger("central.ssh_access")
+_SITE_REPORTS_SECONDS: Final = 60
+"""How often a Site reports, unless it is set otherwise."""
 _ABSENCE: Final = {
     Absence.SITE_UNKNOWN: SITE_UNKNOWN,
     Absence.NOT_ELIGIBLE: problems.NOT_ELIGIBLE,
@@ -114,6 +116,8 @@ def _refusals() -> Iterator[None]:
         spec = _ABSENCE[error.reason]
         raise Problem(spec, f"{spec.meaning} {spec.remedy}") from None
     except AccountEvidenceUnavailable as error:
+        if error.awaits_site:
+            raise _awaiting_site(error) from None
         raise Unavailable(
             "unavailable", f"the account cannot be known now: {error}; try again later"
         ) from None
@@ -126,6 +130,17 @@ def _refusals() -> Iterator[None]:
         ) from None
     except KeyUnknown:
         raise _key_unknown() from None
+
+
+def _awaiting_site(error: AccountEvidenceUnavailable) -> Problem:
+    """The one doubt a member can wait out; its reason names no one."""
+    event(_LOG, "unavailable", level=logging.WARNING, code=UNAVAILABLE.code, reason=str(error))
+    return Problem(
+        UNAVAILABLE,
+        f"The Site has not confirmed the account yet: {error}. Try again in some minutes; if it goes on, ask "
+        "the Site's administrator.",
+        headers={"Retry-After": str(_SITE_REPORTS_SECONDS)},
+    )
 
 
 def _key_id(text: str) -> UUID:

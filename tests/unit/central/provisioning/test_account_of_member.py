@@ -231,6 +231,15 @@ def test_p30_the_ports_three_outcomes(world: World) -> None:
     assert isinstance(asked(subject="alice"), AccountUnavailable)
     world.sets = {1: PartyAccounts(NOW, [replace(ACCOUNT, native_uid="no uuid/42")])}
     assert isinstance(asked(), AccountUnavailable)
+    for waiting in ({}, {1: PartyAccounts(NOW, [replace(ACCOUNT, generation=2)])}):
+        world.sets = waiting
+        answer = asked()
+        assert isinstance(answer, AccountUnavailable)
+        assert answer.awaits_site, "not reported yet, or not of the present membership"
+    world.sets = {1: PartyAccounts(NOW, [replace(ACCOUNT, name="u2")])}
+    answer = asked()
+    assert isinstance(answer, AccountUnavailable)
+    assert not answer.awaits_site, "no report to come is known to mend a conflict"
     world.sets = {1: PartyAccounts(NOW, [])}
     assert asked() == NoAccount(Absence.ACCOUNT_ABSENT)
     world.generations = {}
