@@ -87,6 +87,8 @@ class Registry:
             return _decode(slot, json.loads(path.read_bytes()))
         except FileNotFoundError:
             return None
+        except PermissionError as error:
+            raise LabError(f"{path} belongs to root's lab: run this as root (sudo)") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LabError(f"{path} cannot be read ({error}): look at it, then remove its folder") from error
 

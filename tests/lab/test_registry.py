@@ -1,5 +1,6 @@
 """The registry's rules, without a host (lab.md §9: name collisions, leftovers)."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,19 @@ def test_an_unreadable_record_is_an_error_not_a_free_slot(registry: Registry) ->
     (record.slot.folder / "record.json").write_text("{")
     with pytest.raises(LabError, match=r"record\.json cannot be read"):
         claim(registry)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_is_told_that_the_record_is_roots(registry: Registry) -> None:
+    """A living host's record is never to be removed for want of the right to read it."""
+    claim(registry)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(LabError, match=r"belongs to root's lab: run this as root") as told:
+            registry.records()
+    finally:
+        os.seteuid(0)
+    assert "remove" not in str(told.value)
 
 
 def test_a_pid_used_again_is_not_the_owner() -> None:
