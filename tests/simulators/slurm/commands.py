@@ -18,7 +18,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FLAGS = ["--noheader", "--parsable2"]
 ASSOCIATIONS = "format=Cluster,Account,User,Partition,ParentName,GrpTRES,Comment,ID"
-SQUEUE = ["--local", "--noheader", "--all", "--array", "--noconvert", "--states=RUNNING,SUSPENDED,CONFIGURING"]
+SQUEUE = [
+    "--local",
+    "--noheader",
+    "--all",
+    "--array",
+    "--noconvert",
+    "--states=RUNNING,SUSPENDED,CONFIGURING",
+]
 MODIFY = re.compile(
     r'modify user where name=(\S+) account=(\S+) cluster=(\S+) partition=(\S*) set comment="([^"]*)"'
 )
