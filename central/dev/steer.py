@@ -2,12 +2,15 @@
 
 import json
 import socket
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
 from central.dev.plan import DevRefused
 from central.dev.state import read_dev_json
+from central.kernel.site_names import no_such_site
 from central.kernel.socket_paths import short_path
+from central.provisioning.domain.account import posix_name_fault
 
 _SECONDS: Final = 30.0
 
@@ -48,7 +51,10 @@ def the_project(state: Path, named: str | None) -> str:
 
 
 def join(state: Path, project: str | None, site: str, username: str, *, again: bool) -> str:
-    """Adds a member; their Party. Raises `DevRefused` for who is one already, unless `again`."""
+    """Adds a member; their Party. Raises `DevRefused` for who is one already, unless `again`, for a Site the
+    stack does not have, and for a name no account there could have.
+    """
+    _check_name(site, username, read_dev_json(state)["sites"])
     where = the_project(state, project)
     party = party_of(state, username, site)
     (item,) = (each for each in steer(state, "truth")["projects"] if each["projectId"] == where)
@@ -58,6 +64,15 @@ def join(state: Path, project: str | None, site: str, username: str, *, again: b
     if party is None and again:
         raise DevRefused(f"nobody is known as {username} at {site}; `member add` makes a Party")
     return str(steer(state, "join", project=where, site=site, username=username)["party"])
+
+
+def _check_name(site: str, username: str, sites: Collection[str]) -> None:
+    """A Kubernetes Site makes its accounts' names itself; anywhere else a name is a POSIX login (P22)."""
+    if site not in sites:
+        raise DevRefused(no_such_site(site, sites))
+    fault = None if site == "k8s" else posix_name_fault(username)
+    if fault:
+        raise DevRefused(f"--username {username!r}: {fault}")
 
 
 def party_of(state: Path, username: str, site: str | None = None) -> str | None:

@@ -50,6 +50,11 @@ def name_fault(naming: Naming, party_id: UUID, name: str) -> str | None:
     if naming is Naming.KUBERNETES:
         wanted = f"member-{party_id}"
         return None if name == wanted else f"wanted {wanted} at a Kubernetes Site"
+    return posix_name_fault(name)
+
+
+def posix_name_fault(name: str) -> str | None:
+    """What was wanted where a name is no POSIX login name; None where it is one."""
     if _POSIX_NAME.fullmatch(name) is None:
         return "wanted a POSIX login name, [a-z_][a-z0-9._-]{0,31} in ASCII"
     return None

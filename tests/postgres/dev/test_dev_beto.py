@@ -118,6 +118,9 @@ def test_x8_what_beto_cannot_do_is_said(dev: Dev) -> None:
     for words, told in (
         (("member", "add", "--username", "u1"), "0 Projects fit"),
         (("project", "close", "--project", "nobody"), "0 Projects fit"),
+        (("member", "add", "--username", "u1", "--site", "nope"), "'nope' is no Site of this platform"),
+        (("member", "add", "--username", "Zoë x"), "wanted a POSIX login name"),
+        (("member", "add", "--username", ""), "wanted a POSIX login name"),
     ):
         done = subprocess.run(
             [sys.executable, "-m", "central.cli", "dev", *words, "--state", str(dev.state)],
