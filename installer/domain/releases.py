@@ -19,11 +19,14 @@ def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | N
     wanted = asked or offered
     if wanted is not None:
         if wanted not in sealed:
+            near = " or ".join(_near(sealed, wanted))
             raise Refusal(
                 "release_absent",
                 found=f"release {wanted} is not installed; installed: {', '.join(sealed) or 'none'}",
                 wanted="an installed, sealed release",
-                remedy="Run ./install.sh install of that release's archive first, or name an installed one.",
+                remedy=f"Did you mean {near}?"
+                if near
+                else "Run ./install.sh install of that release's archive first, or name an installed one.",
                 exit_code=VERIFICATION_FAILED,
             )
         return wanted
@@ -39,6 +42,12 @@ def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | N
         else "Run `install` first.",
         exit_code=USAGE,
     )
+
+
+def _near(sealed: Sequence[str], wanted: str) -> list[str]:
+    """The installed releases whose version, or start of the id, ``wanted`` is."""
+    version = wanted.partition("-")[0]
+    return [name for name in sealed if name.startswith(wanted) and name.partition("-")[0] == version]
 
 
 def is_downgrade(current: str | None, wanted: str) -> bool:

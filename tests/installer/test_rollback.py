@@ -36,6 +36,17 @@ def test_i14_a_rollback_that_goes_forward_says_so(rig: Rig, active: str) -> None
     assert "warning: this rollback goes FORWARD: ssh-access" in result.stderr
 
 
+def test_b06_a_version_alone_is_no_release_and_the_installed_one_is_offered(rig: Rig, active: str) -> None:
+    assert rig.activate(rig.release("0.2.0")).code == 0
+    before = rig.snapshot()
+    for named in ("0.1.0", active[:-3]):
+        result = rig.run("rollback", "--to", named)
+        assert result.code == 4 and f"Did you mean {active}?" in result.stderr
+    other = rig.run("rollback", "--to", "0.1")
+    assert other.code == 4 and "Did you mean" not in other.stderr
+    assert rig.snapshot() == before
+
+
 def test_rollback_without_an_earlier_release_is_refused(rig: Rig, active: str) -> None:
     before = rig.snapshot()
     result = rig.run("rollback")
