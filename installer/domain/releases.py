@@ -19,14 +19,12 @@ def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | N
     wanted = asked or offered
     if wanted is not None:
         if wanted not in sealed:
-            near = " or ".join(_near(sealed, wanted))
+            near = _near(sealed, wanted)
             raise Refusal(
                 "release_absent",
                 found=f"release {wanted} is not installed; installed: {', '.join(sealed) or 'none'}",
                 wanted="an installed, sealed release",
-                remedy=f"Did you mean {near}?"
-                if near
-                else "Run ./install.sh install of that release's archive first, or name an installed one.",
+                remedy=f"{near}Run ./install.sh install of its archive first, or name an installed one.",
                 exit_code=VERIFICATION_FAILED,
             )
         return wanted
@@ -44,10 +42,11 @@ def choose_release(sealed: Sequence[str], *, asked: str | None, offered: str | N
     )
 
 
-def _near(sealed: Sequence[str], wanted: str) -> list[str]:
-    """The installed releases whose version, or start of the id, ``wanted`` is."""
+def _near(sealed: Sequence[str], wanted: str) -> str:
+    """What to ask who named an installed release by its version or the start of its id; else empty."""
     version = wanted.partition("-")[0]
-    return [name for name in sealed if name.startswith(wanted) and name.partition("-")[0] == version]
+    near = [name for name in sealed if name.startswith(wanted) and name.partition("-")[0] == version]
+    return f"Did you mean {' or '.join(near)}? Else: " if near else ""
 
 
 def is_downgrade(current: str | None, wanted: str) -> bool:
