@@ -3,7 +3,8 @@ may not write (I7, I8, I9, S8).
 
 ``python -I -m installer.host.ldap_agent_child`` reads one JSON object ``{url, bind_dn, password, bases:
 [[name, class]], probe_entry}`` from stdin and writes one to stdout: ``{identity, bases: [{name, outcome,
-listed, held}], steps: [{name, wanted, found}]}``.
+listed, held}], steps: [{name, wanted, found}]}``, with ``credentials_refused`` true where name and
+password do not open the directory.
 
 The password is never in argv, environment or output (X5). Writes go to the administrators' probe entry
 alone, and whatever a wrongly permitted write changed is put back at once. When the server cuts a list, the
@@ -23,7 +24,7 @@ from installer.host.ldap_child import PROBE_KEY
 
 REFUSED = "refused"
 COMPLETE, CUT, ABSENT = "complete", "cut", "absent"
-_SUCCESS, _NO_SUCH_OBJECT = 0, 32
+_SUCCESS, _NO_SUCH_OBJECT, _INVALID_CREDENTIALS = 0, 32, 49
 _CUT_BY = frozenset({4, 11})
 """sizeLimitExceeded, adminLimitExceeded."""
 _PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
@@ -54,6 +55,10 @@ def main() -> int:
     )
     try:
         if not connection.bind():
+            if _result(connection) == _INVALID_CREDENTIALS:
+                answer = {"identity": "", "bases": [], "steps": [], "credentials_refused": True}
+                json.dump(answer, sys.stdout)
+                return 0
             sys.stderr.write(f"the bind is answered with {connection.result['description']}\n")
             return 1
         identity = connection.extend.standard.who_am_i()

@@ -22,11 +22,15 @@ class ListedBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswer:
-    """What the child saw; ``identity`` as who-am-I gave it (RFC 4532)."""
+    """What the child saw; ``identity`` as who-am-I gave it (RFC 4532).
+
+    ``credentials_refused``: the bind is answered with invalidCredentials (RFC 4511, 49); the rest is empty.
+    """
 
     identity: str
     bases: tuple[ListedBase, ...]
     steps: tuple[ProbeStep, ...]
+    credentials_refused: bool = False
 
 
 def ask_agent_directory(

@@ -154,6 +154,12 @@ def agent_directory_findings(host: Host, site: Site, run_as: RunAs) -> list[Find
     if isinstance(answer, str):
         remedy = "Check that the directory listens there, the password, and that the probe entry exists."
         return [unknown("ldap.agent-bind", answer, wanted, remedy)]
+    if answer.credentials_refused:
+        remedy = (
+            "Correct the password (credential ldap-password of the reporter), or its entry in the directory."
+        )
+        found = "the directory refuses the name or the password (invalidCredentials)"
+        return [failed("ldap.agent-bind", found, wanted, remedy)]
     if not same_identity(answer.identity, agent.bind_dn):
         remedy = "Have the directory know the agent by the profile's name."
         found = f"who-am-I says {answer.identity or 'nobody'}"

@@ -24,6 +24,7 @@ from installer.domain.waldur import (
     same_uuid,
 )
 from installer.host.https import Unanswered
+from installer.host.ldap_agent_probe import AgentAnswer
 from tests.installer.reporter_rig import CUSTOMER, OFFERING, Both
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -216,6 +217,15 @@ def test_i3_a_missing_credential_is_named_and_what_needs_it_is_unknown(
         event["found"] for event in found["credentials.private"] if event["status"] == "fail"
     )
     assert found[check][0]["status"] == "unknown"
+
+
+def test_x1_a_refused_password_is_failed_and_a_silent_directory_unknown(both: Both) -> None:
+    both.directory = AgentAnswer(identity="", bases=(), steps=(), credentials_refused=True)
+    release = both.release("0.1.0")
+    (refused,) = both.findings(release)["ldap.agent-bind"]
+    assert refused["status"] == "fail" and "the password" in refused["found"] + refused["remedy"]
+    both.directory = "LDAPSocketOpenError: connection refused"
+    assert both.findings(release)["ldap.agent-bind"][0]["status"] == "unknown"
 
 
 def test_preflight_asks_the_services_before_anything_is_installed(both: Both) -> None:
