@@ -65,7 +65,7 @@ def common(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of every phase."""
     options = (
         click.option("--config", default=SITE_CONFIG, show_default=True, help="Site configuration file."),
-        click.option("--plan", is_flag=True, help="Print what would be done; write nothing."),
+        click.option("--plan", is_flag=True, help="Print what would be done; the phase writes nothing."),
         click.option("--json", "as_json", is_flag=True, help="One JSON event a line on stdout."),
         click.option(
             "--quiet",
@@ -118,7 +118,10 @@ def cli() -> None:
 @common
 @click.pass_obj
 def preflight_command(ports: Ports, /, **options: Any) -> int:
-    """Check the host, the inputs, the credentials and what they open; leaves the controller and a lock.
+    """Check the host, the inputs, the credentials and what they open.
+
+    Leaves the installer's own environment (the controller, in /opt/pharos-hpc) and the lock file, also with
+    --plan: install.sh makes both before any phase runs. Nothing else is changed.
 
     Every check has a name, what was found, what was wanted and a remedy. All of them run before the phase
     refuses.

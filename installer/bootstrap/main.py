@@ -53,13 +53,16 @@ usage: install.sh [--archive FILE] [--allowed-signers FILE] PHASE [options]
 Verifies the release archive this folder was extracted from, builds the installer's own environment from it
 without a network, and runs the phase there.
 
-  preflight   look at the host and the inputs; change nothing
+  preflight   look at the host and the inputs; change nothing else (see below)
   install     lay down the release; start nothing
   validate    look at what is installed
   activate    switch chosen components to it, with evidence; restore on failure
   rollback    go back to the previous release
   recover     finish or undo what was interrupted
   status      what is wanted, linked, running and healthy
+
+Every phase root runs, also with --plan, leaves the installer's own environment (controller) and
+the lock file, in /opt/pharos-hpc and /var/lib/pharos-installer: both are made here before the phase runs.
 
   --archive FILE           the archive; its signatures lie beside it
                            (default: <this folder>.tar.gz beside this folder)

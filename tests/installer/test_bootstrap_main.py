@@ -321,6 +321,8 @@ def test_help_needs_nothing_and_names_every_phase(workshop: Workshop) -> None:
     assert outcome.returncode == 0 and outcome.stderr == ""
     for phase in ("preflight", "install", "validate", "activate", "rollback", "recover", "status"):
         assert f"  {phase} " in outcome.stdout
+    words = " ".join(outcome.stdout.split())
+    assert "also with --plan, leaves the installer's own environment" in words and "lock file" in words
     assert program(workshop).returncode == 2
     assert all(len(line) <= 110 for line in outcome.stdout.splitlines())
 

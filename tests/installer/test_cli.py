@@ -30,6 +30,13 @@ def test_help_teaches_phases_files_and_exit_codes(rig: Rig, capsys: pytest.Captu
         assert "--config" in helped(rig, phase, capture=capsys)
 
 
+def test_i1_preflights_help_says_what_it_leaves_also_with_plan(
+    rig: Rig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = " ".join(helped(rig, "preflight", capture=capsys).split())
+    assert "the controller, in /opt/pharos-hpc) and the lock file, also with --plan" in text
+
+
 @pytest.mark.parametrize("words", [["instal"], ["activate"], ["install", "--force"], ["status", "extra"], []])
 def test_h22_an_unknown_phase_or_option_is_usage(
     rig: Rig, words: list[str], capsys: pytest.CaptureFixture[str]
