@@ -1,6 +1,6 @@
 """Many Runs at once while central's processes are killed and started again (S1, X7, P27; G and K cases).
 
-50 at once, 500 in a soak (`--soak`).
+50 at once and 6 kills, 500 and 200 in a soak (`--soak`): it is starting a process again that takes long.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tests.postgres.kernel.waiting import until
 KILLED = ("project", "site", "execution")
 """Both APIs and the worker; what they stand on stays."""
 FEW, MANY = 50, 500
+KILLS, KILLS_SOAKED = 6, 200
 PATIENCE = 900.0
 
 
@@ -36,7 +37,8 @@ def killing(world: World, seed: int) -> Iterator[Counter[str]]:
     chance, stop, killed = random.Random(seed), threading.Event(), Counter[str]()
 
     def kill() -> None:
-        while not stop.is_set():
+        most = KILLS_SOAKED if long.SOAK else KILLS
+        while not stop.is_set() and killed.total() < most:
             name = chance.choice(KILLED)
             world.kill(name)
             world.begin(name)
