@@ -18,12 +18,18 @@ COMMANDS = "/v1/site/commands"
 
 @dataclass(slots=True)
 class ScriptedSite:
-    """Does commands one by one. `jobs` are those it "submitted", by command; `tokens` what it was given."""
+    """Does commands one by one. `jobs` are those it "submitted", by command; `tokens` what it was given.
+
+    What it began it remembers, as a Runtime's journal does: a word whose answer was lost is said again byte
+    for byte, for a command that central has as acknowledged is listed no more.
+    """
 
     world: World
     jobs: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
+    begun: dict[str, dict[str, Any]] = field(default_factory=dict)
+    said: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """One call of the Site API."""
@@ -60,7 +66,13 @@ class ScriptedSite:
             "cluster": "icarus" if named in self.jobs else None,
             "code": code,
         }
-        return self.ask("POST", f"/{named}/ack", body)
+        return self.say(named, "ack", body)
+
+    def say(self, command: str, what: str, body: Any) -> tuple[int, Any]:
+        """Says a word of a command that was begun: the first form of it, however often."""
+        if command in self.begun:
+            body = self.said.setdefault((command, what), body)
+        return self.ask("POST", f"/{command}/{what}", body)
 
     def result(
         self, command: dict[str, Any], verdict: str = "completed", output: Any = None
@@ -81,7 +93,7 @@ class ScriptedSite:
             "output": output,
             "code": None,
         }
-        return self.ask("POST", f"/{command['commandId']}/result", body)
+        return self.say(command["commandId"], "result", body)
 
     def do(self, command: dict[str, Any], *, push: bool = True) -> bool:
         """Does a command to its end; False where it may not begin now."""
@@ -91,12 +103,19 @@ class ScriptedSite:
             if status != 200:
                 return False
             self.tokens[command["commandId"]] = given
+        self.begun[command["commandId"]] = command
+        return self.finish(command, push=push)
+
+    def finish(self, command: dict[str, Any], *, push: bool) -> bool:
+        """Goes on with a command that was begun."""
+        action = command["action"]
         assert self.ack(command)[0] == 200
         output = None
         if action["act"] == "submit" and action["stage"] == "stage-out":
             output = self.push(command) if push else self.put(command)
         status, body = self.result(command, output=output)
         assert status == 200, body
+        del self.begun[command["commandId"]]
         return True
 
     def push(self, command: dict[str, Any]) -> dict[str, str]:
@@ -134,6 +153,8 @@ class ScriptedSite:
         """As `work`, through outages of central."""
         done = 0
         with suppress(urllib3.exceptions.HTTPError, AssertionError):
+            for command in list(self.begun.values()):
+                done += self.finish(command, push=push)
             for command in self.listed():
                 done += self.do(command, push=push)
         return done
