@@ -98,8 +98,9 @@ def activate_gap_s(site: Installed) -> Result:
     other = site.road.admin.receive(site.second.archive)
     site.road.install(other)
     gaps = []
-    for folder in (other, site.folder, other):
-        site.road.activate(folder)
+    turns = ((other, site.second), (site.folder, site.first), (other, site.second))
+    for folder, release in turns:
+        site.road.activate(folder, "--release", release.release_id)
         left, entered = (int(site.unit(f"Active{edge}TimestampMonotonic")) for edge in ("Exit", "Enter"))
         gaps.append((entered - left) / 1e6)
     return Result(median(gaps), len(gaps), {f"switch_{number}": value for number, value in enumerate(gaps)})
