@@ -9,6 +9,7 @@ the seal, so a refusal can name the entry.
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 _DIGITS = frozenset("0123456789abcdef")
 
@@ -20,6 +21,10 @@ class TreeEntry:
     path: str
     mode: int
     sha256: str | None
+
+
+_PLACE = attrgetter("path", "mode")
+"""A path stands once below a folder, so its order needs no digests."""
 
 
 class TreeListingError(ValueError):
@@ -35,7 +40,9 @@ def path_fault(path: str) -> str | None:
 
 def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
     """The listing of ``entries``; the tree digest is its SHA-256."""
-    lines = [f"{entry.mode:06o} {entry.sha256 or '-'} {entry.path}\n" for entry in sorted(entries)]
+    lines = [
+        f"{entry.mode:06o} {entry.sha256 or '-'} {entry.path}\n" for entry in sorted(entries, key=_PLACE)
+    ]
     return "".join(lines).encode("utf-8")
 
 
