@@ -36,7 +36,8 @@ root it becomes the component's user. Only one can run: beside the service it re
 
 example, beside a stopped service:
   set -a; . /etc/pharos-hpc/ssh-access.env
-  PHAROS_SITE_API_TOKEN_FILE=/root/token pharos-ssh-access run
+  export PHAROS_SITE_API_TOKEN_FILE=/etc/pharos-hpc/credentials/ssh-access/site-api-token
+  pharos-ssh-access run
 """,
     ),
     "status": (

@@ -11,6 +11,7 @@ from central.execution.entrypoints.command_wire import AckBody, MaintenanceBody,
 from central.execution.entrypoints.run_wire import WORD_BYTES_MAX, RunCreateBody
 from central.kernel.problems import BODY_INVALID, FieldError, Problem
 from central.kernel.times import parse_observed, parse_rfc3339
+from central.kernel.units import COMPONENT
 
 NEEDED: Final = ("cpu", "memory")
 GPU: Final = "gpu."
@@ -27,8 +28,6 @@ def run_request(project: UUID, body: RunCreateBody) -> RunRequest:
     words = [*body.argv, *(part for pair in body.environment.items() for part in pair)]
     if sum(len(word.encode()) for word in words) > WORD_BYTES_MAX:
         raise _invalid("/argv", f"argv and environment together hold at most {WORD_BYTES_MAX} bytes")
-    if any("=" in name for name in body.environment):
-        raise _invalid("/environment", "a name holds no equals sign")
     return RunRequest(
         project_id=project,
         site=body.site,
@@ -96,7 +95,7 @@ def statement(body: MaintenanceBody) -> Statement:
 
 def _check_components(amounts: dict[str, int], known: frozenset[str], at: str) -> None:
     for name in amounts:
-        if name not in known and not (name.startswith(GPU) and len(name) > len(GPU)):
+        if not (name in known or (name.startswith(GPU) and COMPONENT.fullmatch(name))):
             raise _invalid(at, f"a component is unknown; known: {', '.join(sorted(known))}, gpu.<model>")
 
 

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from central.execution.application.ports import RunPage
 from central.execution.domain.run import Attempt, EndCause, Run, RunState, StageName, StageState, Verdict
 from central.kernel.site_names import SITE_NAME
+from central.kernel.strict_json import MAX_INTEGER
 from central.kernel.times import format_rfc3339
 
 SCHEMA: Final = 1
@@ -39,7 +40,7 @@ OutputPath = Annotated[
         max_length=1024,
     ),
 ]
-Amount = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Amount = Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
 
 
 class RepositoryBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):

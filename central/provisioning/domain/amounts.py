@@ -3,14 +3,14 @@
 `cpu` millicores; `memory`, `storage`, `ephemeral_storage` bytes; `gpu.<model>` whole devices; 0 … 2^63−1.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from central.kernel.units import COMPONENT
+
 AMOUNT_MAX: Final = 2**63 - 1
-COMPONENT: Final = re.compile(r"cpu|memory|storage|ephemeral_storage|gpu\.[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 _WHOLE: Final = frozenset({int})
