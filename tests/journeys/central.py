@@ -22,6 +22,7 @@ SITE = "slurm"
 TLS_NAME = "vm.lab.test"
 PORT = 8443
 INTAKE_PORT = 8445
+GIT_PORT = 8447
 START_SECONDS = 120.0
 DETACHED = (
     'cd "$0" || exit; exec </dev/null >>dev.log 2>&1; echo $$ >dev.pid.new; mv dev.pid.new dev.pid; exec "$@"'
@@ -37,6 +38,8 @@ class Central:
     state: Path
     reported: bool = False
     """Whose account a key goes to is what Beto and the Site's reports say (P30), not the stand-in's file."""
+    runs: bool = False
+    """Runs are accepted too, and a Git host stands beside (E4); wants ``reported``."""
 
     @property
     def listen(self) -> str:
@@ -54,6 +57,7 @@ class Central:
         argv += ["--intake-listen", f"{self.host.host_side_addr}:{INTAKE_PORT}"]
         argv += ["--tls-name", TLS_NAME, "--site", SITE]
         argv += ["--accounts", "reported" if self.reported else "file"]
+        argv += ["--runs", "--git-listen", f"{self.host.host_side_addr}:{GIT_PORT}"] if self.runs else []
         (self.state / "dev.pid").unlink(missing_ok=True)
         (self.state / "dev.json").unlink(missing_ok=True)
         # Forked away, so that it may outlive whoever started it.
@@ -90,9 +94,10 @@ class Central:
         """What the Site's agent reports with."""
         return Path(self.facts()["intake"]["keyFiles"][SITE]).read_bytes()
 
-    def grant(self, output: Path) -> bytes:
-        """Issue a grant for the Site's SSH access agent; returns the token, which is shown once."""
-        self.operator("dev", "grant", "--state", str(self.state), "--site", SITE, "--output", str(output))
+    def grant(self, output: Path, scope: str = "ssh-access") -> bytes:
+        """Issue a grant for one of the Site's agents; returns the token, which is shown once."""
+        words = ["--state", str(self.state), "--site", SITE, "--scope", scope, "--output", str(output)]
+        self.operator("dev", "grant", *words)
         return output.read_bytes()
 
     def revoke(self, grant_id: str) -> None:
