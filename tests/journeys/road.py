@@ -57,13 +57,15 @@ class Road:
         name: str | None = None,
         components: tuple[str, ...] = (evidence.COMPONENT,),
         reported: bool = False,
+        runs: bool = False,
     ) -> "Road":
         """Boot a fresh host; nothing of the product is on it. ``components``: what the site will run.
 
         ``reported``: whose account a key goes to is what the reporter says, not a stand-in (P30).
+        ``runs``: members' Runs are accepted; only with ``reported``.
         """
         host = LabHost.up(name, tree=tree)
-        return cls(host, Central(host, host.scratch / "central", reported), components)
+        return cls(host, Central(host, host.scratch / "central", reported, runs), components)
 
     def leave(self) -> None:
         """End everything; done twice is no error."""
@@ -166,10 +168,14 @@ class Road:
 
 @contextmanager
 def road(
-    tree: HostTree, components: tuple[str, ...] = (evidence.COMPONENT,), *, reported: bool = False
+    tree: HostTree,
+    components: tuple[str, ...] = (evidence.COMPONENT,),
+    *,
+    reported: bool = False,
+    runs: bool = False,
 ) -> Iterator[Road]:
     """A road that is left whatever happens on it."""
-    walked = Road.enter(tree, components=components, reported=reported)
+    walked = Road.enter(tree, components=components, reported=reported, runs=runs)
     try:
         yield walked
     finally:
