@@ -63,7 +63,10 @@ class Member:
         assert reached, f"wanted {state} within {seconds:g} s, the key is {json.dumps(key)}"
         return key
 
-    def _call(self, method: str, path: str, body: object, accepted: tuple[int, ...]) -> dict[str, Any]:
+    def call(
+        self, method: str, url: str, body: object = None, accepted: tuple[int, ...] = (200,)
+    ) -> dict[str, Any]:
+        """One call as this member; every change has a new ``Idempotency-Key``."""
         headers = {"Authorization": f"Bearer {self._token()}"}
         if method != "GET":
             headers["Idempotency-Key"] = str(uuid.uuid4())
@@ -71,7 +74,10 @@ class Member:
         if body is not None:
             content = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
-        return self._ask(method, f"{self.api}/api/v1/me/ssh-keys{path}", content, headers, accepted)
+        return self._ask(method, url, content, headers, accepted)
+
+    def _call(self, method: str, path: str, body: object, accepted: tuple[int, ...]) -> dict[str, Any]:
+        return self.call(method, f"{self.api}/api/v1/me/ssh-keys{path}", body, accepted)
 
     def _token(self) -> str:
         form = urllib.parse.urlencode({"grant_type": MEMBER_GRANT, "member": self.subject}).encode()
