@@ -1,4 +1,4 @@
-"""A member's Runs: consent, repository, the Project API; and which Slurm jobs the Site had for them (E4, S1)."""
+"""A member's Runs over the Project API, their repositories, and the Slurm jobs of each stage (E4, S1)."""
 
 import json
 import os
