@@ -277,6 +277,16 @@ def evidence() -> None:
 @click.option("--until", required=True, help="An RFC 3339 time, or a span such as 90d.")
 @click.option("--key", "key", required=True, type=_NEW_FILE, help="Path of the SSH private key that signs.")
 @click.option("--output", required=True, type=_NEW_FILE, help="A new .yaml file; FILE.sig is made beside it.")
+@click.option(
+    "--token-key",
+    "token_keys",
+    multiple=True,
+    metavar="KID",
+    help="With member-credential-delegation: id of a key that signs for this Site's Slurm alone; repeatable.",
+)
+@click.option(
+    "--user-claim", default="", help="With member-credential-delegation: the claim that names the member."
+)
 @click.option("--laboratory", is_flag=True, help="Mark it as a laboratory's: production profiles refuse it.")
 def evidence_issue(
     *,
@@ -289,6 +299,8 @@ def evidence_issue(
     key: Path,
     output: Path,
     laboratory: bool,
+    token_keys: tuple[str, ...],
+    user_claim: str,
 ) -> None:
     """Issue and sign one piece of evidence."""
     with told():
@@ -304,6 +316,8 @@ def evidence_issue(
             key=key,
             output=output,
             laboratory=laboratory,
+            token_keys=token_keys,
+            user_claim=user_claim,
         )
         if laboratory:
             click.echo("LABORATORY evidence: it proves nothing for production", err=True)

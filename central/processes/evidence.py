@@ -5,7 +5,7 @@ from pathlib import Path
 
 from central.evidence.adapters.signed_files import SignedFiles
 from central.evidence.application.issue_evidence import IssueEvidence
-from central.evidence.domain.statement import EvidenceRefused, Statement
+from central.evidence.domain.statement import EvidenceRefused, Statement, TokenKeys
 from central.grants.domain.grant import GrantRefused
 from central.kernel.times import utc_now
 from central.processes.operator import parse_expiry
@@ -22,6 +22,8 @@ def issue(
     key: Path,
     output: Path,
     laboratory: bool,
+    token_keys: tuple[str, ...] = (),
+    user_claim: str = "",
 ) -> Path:
     """Issues one piece of evidence now; the signature's path. Raises `EvidenceRefused`."""
     now = utc_now().replace(microsecond=0)
@@ -34,6 +36,7 @@ def issue(
         issued_at=now,
         valid_until=_until(until, now),
         laboratory=laboratory,
+        token_keys=TokenKeys(key_ids=token_keys, user_claim=user_claim) if token_keys or user_claim else None,
     )
     return IssueEvidence(SignedFiles())(statement, output, key)
 

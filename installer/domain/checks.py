@@ -62,7 +62,7 @@ _SPECS = (
     CheckSpec("ldap.acl", "the directory allows sshPublicKey writes and no other", ("I7", "I9")),
     CheckSpec("sssd.cache", "sssd's cache timeout is the profile's", ("I9",), severity="warning"),
     CheckSpec("site-api.tls", "the Site API answers over verified TLS, without a redirect", ("I18",)),
-    CheckSpec("site-api.scope", "the grant's scope is ssh-access alone", ("I7", "I18")),
+    CheckSpec("site-api.scope", "the grant's scope is the component's alone", ("I7", "I18")),
     CheckSpec("site-api.site", "the grant is for the profile's site", ("I4", "I18")),
     CheckSpec("site-api.expiry", "the grant does not end soon", ("I18",), severity="warning"),
     CheckSpec(

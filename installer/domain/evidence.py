@@ -17,11 +17,22 @@ from typing import Literal
 import msgspec
 
 from installer.domain.checks import Finding, failed, passed
+from installer.domain.contracts import DELEGATION
 from installer.domain.profile import Profile
 from installer.domain.refusal import USAGE, Refusal
 from installer.domain.times import format_time, parse_time
 
 NAMESPACE = "pharos-hpc-evidence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenKeys:
+    """The issuer's keys that sign members' tokens for this Site's Slurm alone, and the claim that names the
+    user (S2).
+    """
+
+    keyIds: tuple[str, ...]  # noqa: N815 - the file's spelling
+    userClaim: str  # noqa: N815
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +48,8 @@ class Evidence:
     issuedAt: str  # noqa: N815
     validUntil: str  # noqa: N815
     laboratory: bool
+    tokenKeys: TokenKeys | None = None  # noqa: N815
+    """With the contract ``member-credential-delegation`` alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +89,16 @@ def parse_evidence(document: Mapping[str, object]) -> Evidence:
     parse_time(evidence.issuedAt, what="issuedAt")
     parse_time(evidence.validUntil, what="validUntil")
     return evidence
+
+
+def token_keys(candidates: Sequence[Candidate], demand: Demand) -> TokenKeys | None:
+    """What the accepted evidence says of members' tokens (S2); None while none is accepted."""
+    for candidate in candidates:
+        evidence = candidate.evidence
+        accepted = evidence is not None and evidence.contract == DELEGATION
+        if evidence is not None and accepted and _why_not(evidence, demand) is None:
+            return evidence.tokenKeys
+    return None
 
 
 def judge_evidence(candidates: Sequence[Candidate], demand: Demand) -> list[Finding]:
@@ -127,4 +150,6 @@ def _why_not(evidence: Evidence, demand: Demand) -> str | None:
         return f"expired at {evidence.validUntil} (now {format_time(now)})"
     if evidence.laboratory and not demand.profile.laboratory:
         return "laboratory evidence, and this profile is for production (X8)"
+    if evidence.contract == DELEGATION and evidence.tokenKeys is None:
+        return "it names no tokenKeys (S2)"
     return None

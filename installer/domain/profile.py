@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from installer.domain.checks import Waiver, refuse_bad_waiver
-from installer.domain.components import COMPONENTS, REPORTER
+from installer.domain.components import COMPONENTS, REPORTER, RUNTIME
 from installer.domain.index import Index, index_fault
 from installer.domain.profile_reporter import (
     SECTIONS,
@@ -21,7 +21,6 @@ from installer.domain.profile_reporter import (
     Intake,
     LdapAgent,
     ReporterProfile,
-    Slurm,
     Waldur,
     check_reporter,
 )
@@ -33,6 +32,8 @@ from installer.domain.profile_rules import (
     is_plain_path,
     refuse,
 )
+from installer.domain.profile_runtime import SECTION, Runtime, RuntimeProfile, check_runtime
+from installer.domain.profile_slurm import Slurm
 from installer.domain.times import parse_time
 
 SCHEMA = 1
@@ -116,6 +117,7 @@ class Profile:
     gid_range: GidRange | None = None
     site_agent_modes: tuple[str, ...] | None = None
     event_process: Literal["none", "stomp"] | None = None
+    runtime: Runtime | None = None
     waivers: tuple[Waiver, ...] = field(default=())
 
     @property
@@ -130,18 +132,31 @@ class Profile:
         agent, modes, event_process = self.ldap.agent, self.site_agent_modes, self.event_process
         intake, waldur, slurm, groups = self.intake, self.waldur, self.slurm, self.gid_range
         if intake is None or waldur is None or slurm is None or groups is None:
-            raise _incomplete(missing)
-        if agent is None or modes is None or event_process is None:
-            raise _incomplete(missing or ["ldap.agent"])
+            raise _incomplete(missing or ["slurm"])
+        if agent is None or modes is None or event_process is None or slurm.capacity is None:
+            raise _incomplete(missing or ["ldap.agent" if agent is None else "slurm.capacity"])
         return ReporterProfile(
             intake=intake,
             waldur=waldur,
             slurm=slurm,
+            capacity=slurm.capacity,
             gid_range=groups,
             agent=agent,
             site_agent_modes=modes,
             event_process=event_process,
         )
+
+    @property
+    def for_runtime(self) -> RuntimeProfile:
+        """The runtime's sections. Raises Refusal ``profile_invalid`` while one of them is missing."""
+        if self.slurm is None or self.runtime is None:
+            missing = [name for name in ("slurm", SECTION) if getattr(self, name) is None]
+            raise invalid(
+                f"{', '.join(missing)}: absent, which",
+                f"slurm and {SECTION} with {RUNTIME} among the components",
+                "Add what is missing; profiles/README.md explains every key.",
+            )
+        return RuntimeProfile(slurm=self.slurm, section=self.runtime)
 
     def recorded_inputs(self, component: str) -> dict[str, str]:
         """What an activation of ``component`` records and a later one compares (I4): interpreter, endpoints,
@@ -152,10 +167,12 @@ class Profile:
             common["dependencies.index_url"] = self.dependencies.index_url
         if component == REPORTER:
             return {**common, **self.reporter.recorded_inputs}
+        common["site_api.url"] = self.site_api.url
+        if component == RUNTIME:
+            return {**common, **self.for_runtime.recorded_inputs}
         access = self.ldap.ssh_access
         return {
             **common,
-            "site_api.url": self.site_api.url,
             "ldap.ssh_access.socket": access.socket,
             "ldap.ssh_access.identity": access.identity,
             "ldap.ssh_access.people_base": access.people_base,
@@ -207,24 +224,32 @@ def _check_dependencies(dependencies: Dependencies) -> None:
 
 
 def _check_sections(profile: Profile) -> None:
-    """The reporter's sections stand in the profile exactly when it is among the components."""
+    """A component's sections stand in the profile exactly when it is among the components."""
+    given: dict[str, list[str]] = {}
     if REPORTER in profile.components:
         check_reporter(profile.reporter, site_api_url=profile.site_api.url)
-        return
-    given = [name for name in SECTIONS if getattr(profile, name) is not None]
-    given += ["ldap.agent"] if profile.ldap.agent is not None else []
-    if given:
-        refuse(
-            ", ".join(given),
-            f"these sections only with {REPORTER} among the components",
-            f"Remove them, or add {REPORTER} to the components.",
-        )
+    else:
+        given[REPORTER] = [name for name in SECTIONS if getattr(profile, name) is not None]
+        given[REPORTER] += ["ldap.agent"] if profile.ldap.agent is not None else []
+    if RUNTIME in profile.components:
+        check_runtime(profile.for_runtime)
+    else:
+        given[RUNTIME] = [SECTION] if profile.runtime is not None else []
+    if profile.slurm is not None and not {REPORTER, RUNTIME} & set(profile.components):
+        given[f"{REPORTER} or {RUNTIME}"] = ["slurm"]
+    for component, sections in given.items():
+        if sections:
+            refuse(
+                ", ".join(sections),
+                f"these sections only with {component} among the components",
+                f"Remove them, or add {component} to the components.",
+            )
 
 
 def _incomplete(missing: list[str]) -> Exception:
     return invalid(
         f"{', '.join(missing)}: absent, which",
-        f"{', '.join(SECTIONS)} and ldap.agent with {REPORTER} among the components",
+        f"{', '.join(SECTIONS)}, slurm with its capacity and ldap.agent with {REPORTER} among the components",
         "Add what is missing; profiles/README.md explains every key.",
     )
 

@@ -12,8 +12,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from installer.domain.profile_rules import check_api_url, check_name, check_origin, check_path, refuse
+from installer.domain.profile_slurm import Slurm
 
-SECTIONS = ("intake", "waldur", "slurm", "gid_range", "site_agent_modes", "event_process")
+SECTIONS = ("intake", "waldur", "gid_range", "site_agent_modes", "event_process")
+"""With the reporter alone; ``slurm`` stands there with the runtime too."""
 REPORT_MODE = "report"
 FIRST_MEMBER_GID = 1000
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
@@ -41,16 +43,6 @@ class Waldur:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slurm:
-    """The cluster, the account below which allocations stand, what one node gives (X3)."""
-
-    cluster: str
-    parent_account: str
-    capacity: Mapping[str, int]
-    commands: str = "/usr/bin"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GidRange:
     """Numeric ids of allocation groups, both ends included (I9)."""
 
@@ -75,6 +67,7 @@ class ReporterProfile:
     intake: Intake
     waldur: Waldur
     slurm: Slurm
+    capacity: Mapping[str, int]
     gid_range: GidRange
     agent: LdapAgent
     site_agent_modes: tuple[str, ...]
@@ -113,7 +106,7 @@ def check_reporter(reporter: ReporterProfile, *, site_api_url: str) -> None:
     check_path("intake.ca_file", reporter.intake.ca_file, optional=True)
     check_path("waldur.ca_file", reporter.waldur.ca_file, optional=True)
     check_path("slurm.commands", reporter.slurm.commands)
-    _check_capacity(reporter.slurm.capacity)
+    _check_capacity(reporter.capacity)
     _check_agent(reporter.agent)
     if not FIRST_MEMBER_GID <= reporter.gid_range.min <= reporter.gid_range.max:
         refuse("gid_range", f"{FIRST_MEMBER_GID} <= min <= max", "Give the allocation groups' range.")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from installer.domain.components import REPORTER, SSH_ACCESS
+from installer.domain.components import REPORTER, RUNTIME, SSH_ACCESS
 from installer.domain.profile import Profile
 from installer.domain.refusal import USAGE, Refusal
 
@@ -97,13 +97,75 @@ _REPORTER = (
         "PHAROS_REPORTER_CAPACITY",
         "what one compute node gives, JSON in canonical units (X3)",
         lambda p: json.dumps(
-            dict(sorted(p.reporter.slurm.capacity.items())), separators=(",", ":"), ensure_ascii=True
+            dict(sorted(p.reporter.capacity.items())), separators=(",", ":"), ensure_ascii=True
         ),
     ),
     Setting("PHAROS_REPORTER_SLURM_COMMANDS", "folder of its commands", lambda p: p.reporter.slurm.commands),
     Setting("PHAROS_REPORTER_MODE", "apply, or observe without a write (S14)", lambda _p: "apply"),
 )
-SETTINGS: dict[str, tuple[Setting, ...]] = {SSH_ACCESS: _SSH_ACCESS, REPORTER: _REPORTER}
+_RUNTIME = (
+    Setting("PHAROS_SITE_API_URL", "the Site API's origin", lambda p: p.site_api.url),
+    Setting(
+        "PHAROS_SITE_API_CA_FILE",
+        "its certificate authority; empty: the system's",
+        lambda p: p.site_api.ca_file,
+    ),
+    Setting("PHAROS_RUNTIME_CLUSTER", "Slurm's cluster", lambda p: p.for_runtime.slurm.cluster),
+    Setting(
+        "PHAROS_RUNTIME_PARENT_ACCOUNT",
+        "allocations' accounts stand below it",
+        lambda p: p.for_runtime.slurm.parent_account,
+    ),
+    Setting(
+        "PHAROS_RUNTIME_STAGING_PARTITION",
+        "partition of stage-in and stage-out, with Internet",
+        lambda p: p.for_runtime.section.staging.partition,
+    ),
+    Setting(
+        "PHAROS_RUNTIME_COMPUTE_PARTITION",
+        "partition of compute",
+        lambda p: p.for_runtime.section.compute.partition,
+    ),
+    Setting(
+        "PHAROS_RUNTIME_SCRATCH",
+        "shared folder of the members' workspaces",
+        lambda p: p.for_runtime.section.scratch,
+    ),
+    Setting(
+        "PHAROS_RUNTIME_MEMBERS_GROUP",
+        "the members' group",
+        lambda p: p.for_runtime.section.members_group.name,
+    ),
+    Setting(
+        "PHAROS_RUNTIME_REPOSITORY_CA_FILE",
+        "certificate authority of the Git hosts; empty: the nodes' own",
+        lambda p: p.for_runtime.section.repository.ca_file,
+    ),
+    Setting(
+        "PHAROS_RUNTIME_LOOKUP_SECONDS",
+        "how long a lost submission may still turn up (S12)",
+        lambda p: str(p.for_runtime.section.graces.lookup_seconds),
+    ),
+    Setting(
+        "PHAROS_RUNTIME_REQUEUE_SECONDS",
+        "how long a requeue may take to show (S12)",
+        lambda p: str(p.for_runtime.section.graces.requeue_seconds),
+    ),
+    Setting(
+        "PHAROS_RUNTIME_MISSING_SECONDS",
+        "after how long a job nobody has is lost (S12)",
+        lambda p: str(p.for_runtime.section.graces.missing_seconds),
+    ),
+    Setting(
+        "PHAROS_RUNTIME_SLURM_COMMANDS", "folder of its commands", lambda p: p.for_runtime.slurm.commands
+    ),
+    Setting("PHAROS_RUNTIME_MODE", "apply, or observe, which begins nothing (S14)", lambda _p: "apply"),
+)
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    SSH_ACCESS: _SSH_ACCESS,
+    REPORTER: _REPORTER,
+    RUNTIME: _RUNTIME,
+}
 
 
 def environment_file(component: str, profile: Profile) -> str:

@@ -7,7 +7,7 @@ import stat
 from datetime import timedelta
 
 from installer.domain.checks import Finding, failed, passed, unknown
-from installer.domain.components import CREDENTIALS, SSH_ACCESS
+from installer.domain.components import CREDENTIALS, RUNTIME, SITE_API_TOKEN, SSH_ACCESS
 from installer.domain.refusal import Refusal
 from installer.domain.times import parse_time
 from installer.host.context import Host
@@ -18,7 +18,7 @@ from installer.host.ldap_probe import ask_directory, same_identity
 from installer.host.site_api import Grant, ask_grant
 from installer.host.site_inputs import Site, read_authority, read_credential
 
-SCOPES = {SSH_ACCESS: ("ssh-access",)}
+SCOPES = {SSH_ACCESS: ("ssh-access",), RUNTIME: ("commands",)}
 """What a component's Site API token must allow, and nothing besides (I15)."""
 _TIMEOUT = re.compile(r"^\s*entry_cache_timeout\s*=\s*(\d+)\s*$", re.MULTILINE)
 
@@ -44,7 +44,7 @@ def site_api_findings(host: Host, site: Site, component: str) -> list[Finding]:
     api = site.profile.site_api
     wanted = f"a grant from {api.url} over verified TLS"
     try:
-        token = read_credential(host.paths, site, component, CREDENTIALS[component][0], host.limits)
+        token = read_credential(host.paths, site, component, SITE_API_TOKEN, host.limits)
     except Refusal as refusal:
         remedy = "Put the credential in place first."
         return [

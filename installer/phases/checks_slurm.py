@@ -5,7 +5,7 @@ store flags (I7, I9). Commands run as the component's user; each returns finding
 from collections.abc import Callable, Mapping, Sequence
 
 from installer.domain.checks import Finding, failed, passed, unknown
-from installer.domain.profile_reporter import Slurm
+from installer.domain.profile_slurm import Slurm
 from installer.domain.slurm import (
     FLOOR,
     SlurmUnreadable,

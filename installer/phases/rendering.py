@@ -28,10 +28,13 @@ def rendered_unit(host: Host, site: Site, release: InstalledRelease, component: 
     """The unit file of ``component`` from the release's template. Raises Refusal ``unit_template``."""
     described = release.component(component)
     file = read_file(release.root / described.unit_template, limit=host.limits.input_size)
+    runtime = site.profile.runtime
     values = {
         "release_root": RELEASE_ROOT,
         "component": component,
         "credentials_dir": site.config.credentials,
+        "scratch": runtime.scratch if runtime is not None else "",
+        "members_group": runtime.supplementary_group if runtime is not None else "",
     }
     try:
         if file is None:

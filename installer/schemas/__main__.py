@@ -32,35 +32,44 @@ def document(text: str) -> str:
     return text
 
 
-def _conditional(schema: dict[str, object]) -> frozenset[str]:
-    """Keys that are asked for with one component alone: the ``required`` of ``then``, dotted."""
-    found: set[str] = set()
+def _conditional(schema: dict[str, object]) -> dict[str, str]:
+    """Keys that are asked for with some components alone, dotted, and with which: the ``required`` of each
+    ``then``.
+    """
+    found: dict[str, str] = {}
 
-    def collect(part: object, prefix: str) -> None:
+    def collect(part: object, prefix: str, need: str) -> None:
         if isinstance(part, dict):
-            found.update(f"{prefix}{name}" for name in part.get("required", []))
+            found.update({f"{prefix}{name}": need for name in part.get("required", [])})
             for key, entry in part.get("properties", {}).items():
-                collect(entry, f"{prefix}{key}.")
+                collect(entry, f"{prefix}{key}.", need)
 
-    collect(schema.get("then"), "")
-    return frozenset(found)
+    rules = schema.get("allOf", [])
+    if not isinstance(rules, list):
+        raise TypeError("no list of rules")
+    for rule in rules:
+        wanted = rule["if"]["properties"]["components"]["contains"]
+        names = wanted["enum"] if "enum" in wanted else [wanted["const"]]
+        collect(rule["then"], "", "with " + " or ".join(f"`{name}`" for name in names))
+    return found
 
 
 def _rows(
-    schema: dict[str, object], prefix: str, conditional: frozenset[str], need: str = ""
+    schema: dict[str, object], prefix: str, conditional: dict[str, str], need: str = ""
 ) -> Iterator[str]:
     properties, required = schema["properties"], schema["required"]
     if not isinstance(properties, dict) or not isinstance(required, list):
         raise TypeError("not an object's schema")
     for key, entry in properties.items():
         name = f"{prefix}{key}"
-        own = "with `reporter`" if name in conditional else need
+        own = conditional.get(name, need)
+        absent = key not in required and name not in conditional
+        if absent and ("properties" not in entry or need):
+            own = f"{own}, optional" if own else "optional"
         if "properties" in entry:
             yield from _rows(entry, f"{name}.", conditional, own)
             continue
-        if key not in required and name not in conditional:
-            own = f"{own}, optional" if own else "optional"
-        yield f"| `{name}` | {own} | {entry['description']} |"
+        yield f"| `{name}` | {own.replace(', optional, optional', ', optional')} | {entry['description']} |"
         items = entry.get("items", {})
         if "properties" in items:
             yield from _rows(items, f"{name}[].", conditional)

@@ -15,6 +15,7 @@ from tests.journeys.releases import Release
 from tests.lab.processes import run
 
 COMPONENT = "ssh-access"
+DELEGATION = "member-credential-delegation"
 NAMESPACE = "pharos-hpc-evidence"
 PRINCIPAL = "platform@lab.test"
 
@@ -52,8 +53,12 @@ def issue(
     *,
     components: Sequence[str] = (COMPONENT,),
     span: str = "1d",
+    token_keys: Sequence[str] = (),
 ) -> list[Path]:
-    """One signed file for each contract each component of ``release`` needs; the files and signatures."""
+    """One signed file for each contract each component of ``release`` needs; the files and signatures.
+
+    ``token_keys``: ids of the issuer's keys for this Site's Slurm (S2), for the component ``runtime``.
+    """
     manifest = manifest_of(release)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for component in components:
@@ -63,5 +68,8 @@ def issue(
             words = ["--contract", contract, "--revision", manifest["contracts"][contract]]
             words += ["--component", component, "--site", SITE, "--issued-by", PRINCIPAL, "--until", span]
             words += ["--key", str(signer.private), "--output", str(output), "--laboratory"]
+            if contract == DELEGATION:
+                words += [word for key in token_keys for word in ("--token-key", key)]
+                words += ["--user-claim", "preferred_username"]
             central.operator("evidence", "issue", *words)
     return sorted(folder.iterdir())

@@ -14,7 +14,7 @@ from tests.lab.host import LabHost
 from tests.simulators.waldur.process import WaldurProcess
 
 NAME = "waldur.lab.test"
-REPORTER_SECTIONS = ("intake", "waldur", "slurm", "gid_range", "site_agent_modes", "event_process")
+REPORTER_SECTIONS = ("intake", "waldur", "gid_range", "site_agent_modes", "event_process")
 OTHER_CREDENTIALS = {"reporter/ldap-password": b"agentpw"}
 """What the lab's own administrators give: the directory password of ``pharos-agent``."""
 
@@ -70,4 +70,9 @@ def laboratory_profile(components: Sequence[str]) -> dict[str, Any]:
         for section in REPORTER_SECTIONS:
             profile.pop(section, None)
         profile["ldap"].pop("agent", None)
+        profile["slurm"].pop("capacity")
+    if "runtime" not in components:
+        profile.pop("runtime")
+    if not {"reporter", "runtime"} & set(components):
+        profile.pop("slurm")
     return profile

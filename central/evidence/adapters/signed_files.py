@@ -40,7 +40,7 @@ class SignedFiles:
 
 def render(statement: Statement) -> bytes:
     """The file's bytes: one mapping in the seam's order, times in UTC."""
-    document = {
+    document: dict[str, object] = {
         "schema": 1,
         "contract": statement.contract,
         "revision": statement.revision,
@@ -51,6 +51,11 @@ def render(statement: Statement) -> bytes:
         "validUntil": format_rfc3339(statement.valid_until),
         "laboratory": statement.laboratory,
     }
+    if statement.token_keys is not None:
+        document["tokenKeys"] = {
+            "keyIds": list(statement.token_keys.key_ids),
+            "userClaim": statement.token_keys.user_claim,
+        }
     text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, default_style=None)
     return text.encode("utf-8")
 

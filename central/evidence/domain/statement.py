@@ -10,12 +10,13 @@ from typing import Final
 
 from central.kernel.site_names import is_site_name
 
+DELEGATION: Final = "member-credential-delegation"
 CONTRACTS: Final = (
     "central-bootstrap",
     "beto-synchronisation",
     "member-site-project-bindings",
     "project-run-cancel-authority",
-    "member-credential-delegation",
+    DELEGATION,
     "repository-grants",
     "member-owned-workspace",
 )
@@ -26,6 +27,9 @@ NAMESPACE: Final = "pharos-hpc-evidence"
 """What `ssh-keygen -Y` signs under, so that a signature made for something else is no evidence."""
 
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+_KEY_ID: Final = re.compile(r"[\x21-\x7e]{1,256}")
+_CLAIM: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
+_KEYS_AT_MOST: Final = 16
 _VALID_AT_MOST: Final = timedelta(days=400)
 
 
@@ -38,8 +42,21 @@ class EvidenceRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenKeys:
+    """The issuer's keys (`kid`, RFC 7517) that sign for this Site's Slurm alone, and the claim that names the
+    user, always a member's (S2): Slurm itself checks neither issuer nor audience.
+    """
+
+    key_ids: tuple[str, ...]
+    user_claim: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One piece of evidence; times carry a zone. `issued_by` names the person or office that accepted."""
+    """One piece of evidence; times carry a zone. `issued_by` names the person or office that accepted.
+
+    `token_keys` stands in evidence of `member-credential-delegation`, and in no other.
+    """
 
     contract: str
     revision: str
@@ -49,6 +66,7 @@ class Statement:
     issued_at: datetime
     valid_until: datetime
     laboratory: bool
+    token_keys: TokenKeys | None = None
 
 
 def check(statement: Statement) -> Statement:
@@ -77,4 +95,23 @@ def check(statement: Statement) -> Statement:
             "evidence_until",
             f"evidence ends in the future and within {_VALID_AT_MOST.days} days; accept again then",
         )
+    _check_token_keys(statement.contract, statement.token_keys)
     return statement
+
+
+def _check_token_keys(contract: str, keys: TokenKeys | None) -> None:
+    if contract != DELEGATION:
+        if keys is not None:
+            raise EvidenceRefused("evidence_token_keys", f"keys of tokens stand in {DELEGATION} alone")
+        return
+    ids = keys.key_ids if keys is not None else ()
+    if not 1 <= len(set(ids)) == len(ids) <= _KEYS_AT_MOST or not all(_KEY_ID.fullmatch(kid) for kid in ids):
+        raise EvidenceRefused(
+            "evidence_token_keys",
+            f"{DELEGATION} names 1 to {_KEYS_AT_MOST} key ids (--token-key), each once: those in the key set "
+            "with which the issuer signs for this Site's Slurm and for nothing else",
+        )
+    if keys is None or not _CLAIM.fullmatch(keys.user_claim):
+        raise EvidenceRefused(
+            "evidence_user_claim", "the claim that names the user is wanted (--user-claim preferred_username)"
+        )

@@ -10,7 +10,15 @@ import yaml
 
 from central.evidence.adapters.signed_files import SignedFiles, SigningFailed, render
 from central.evidence.application.issue_evidence import IssueEvidence
-from central.evidence.domain.statement import CONTRACTS, NAMESPACE, EvidenceRefused, Statement, check
+from central.evidence.domain.statement import (
+    CONTRACTS,
+    DELEGATION,
+    NAMESPACE,
+    EvidenceRefused,
+    Statement,
+    TokenKeys,
+    check,
+)
 from installer.domain.contracts import CONTRACTS as INSTALLERS
 from installer.domain.evidence import NAMESPACE as INSTALLERS_NAMESPACE
 from installer.domain.evidence import parse_evidence
@@ -46,6 +54,30 @@ def test_the_installer_reads_what_central_writes() -> None:
     evidence = parse_evidence(yaml.safe_load(render(STATEMENT)))
     assert (evidence.contract, evidence.site, evidence.laboratory) == ("central-bootstrap", "slurm", False)
     assert (evidence.issuedAt, evidence.validUntil) == ("2026-11-02T10:00:00Z", "2027-01-31T10:00:00Z")
+
+
+def test_s2_evidence_of_delegation_names_the_keys_of_members_tokens() -> None:
+    keys = TokenKeys(key_ids=("slurm-1", "slurm-2"), user_claim="preferred_username")
+    stated = check(replace(STATEMENT, contract=DELEGATION, component="runtime", token_keys=keys))
+    read = parse_evidence(yaml.safe_load(render(stated))).tokenKeys
+    assert read is not None
+    assert (read.keyIds, read.userClaim) == (("slurm-1", "slurm-2"), "preferred_username")
+
+
+@pytest.mark.parametrize(
+    ("contract", "keys"),
+    [
+        (DELEGATION, None),
+        (DELEGATION, TokenKeys(key_ids=(), user_claim="sub")),
+        (DELEGATION, TokenKeys(key_ids=("a", "a"), user_claim="sub")),
+        (DELEGATION, TokenKeys(key_ids=("a b",), user_claim="sub")),
+        (DELEGATION, TokenKeys(key_ids=("a",), user_claim="")),
+        ("repository-grants", TokenKeys(key_ids=("a",), user_claim="sub")),
+    ],
+)
+def test_s2_keys_of_tokens_are_named_there_and_nowhere_else(contract: str, keys: TokenKeys | None) -> None:
+    with pytest.raises(EvidenceRefused):
+        check(replace(STATEMENT, contract=contract, component="runtime", token_keys=keys))
 
 
 def test_a_number_like_revision_stays_text() -> None:
