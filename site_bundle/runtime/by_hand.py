@@ -23,8 +23,9 @@ from site_bundle.runtime.adapters.request_files import put_acceptance, put_drain
 from site_bundle.runtime.adapters.scratch_grants import ScratchGrants
 from site_bundle.runtime.adapters.scripts import load_templates, template
 from site_bundle.runtime.application.ports import DrainRequest
-from site_bundle.runtime.compose import group_ids, outside_of, owners_of, version_of
+from site_bundle.runtime.compose import group_ids, outside_of, owners_of, version_check
 from site_bundle.runtime.settings import TOKEN, RuntimeSettings, runtime_settings, state_directory
+from site_bundle.slurm.submission import ShowVersion
 
 UNIT = "pharos-runtime"
 _NO_OWNERS = frozenset({"valid", "process", "slurm_version"})
@@ -47,8 +48,7 @@ def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
     try:
         found = owners_of(settings, outside, _probing(settings)).run()
         try:
-            version_of(outside.client)
-            version = Check("slurm_version", Status.PASS, "its rejections are known")
+            version = version_check(outside.client.read(ShowVersion()))
         except SiteError as error:
             version = Check.of_error("slurm_version", error)
     finally:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from site_bundle.kernel.errors import RefusedError
-from site_bundle.kernel.health import Health, Status
+from site_bundle.kernel.health import Check, Health, Status
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.notify import Notifier
 from site_bundle.kernel.release import release_id
@@ -39,7 +39,7 @@ from site_bundle.runtime.application.observe_jobs import ObserveJobs
 from site_bundle.runtime.application.poll_commands import PollCommands
 from site_bundle.runtime.application.send_words import SendWords
 from site_bundle.runtime.application.words import Words
-from site_bundle.runtime.domain.rejections import REJECTIONS
+from site_bundle.runtime.domain.rejections import REJECTIONS, known_versions
 from site_bundle.runtime.entrypoints.loop import Loop, LoopLimits, UseCases
 from site_bundle.runtime.entrypoints.maintenance import Maintenance
 from site_bundle.runtime.entrypoints.status_document import Telemetry
@@ -113,18 +113,13 @@ def grants_of(settings: RuntimeSettings, journal: SqliteCommandJournal) -> Scrat
     return ScratchGrants(settings.grants_root, template("askpass"), settings.repository_ca, journal.salt)
 
 
-def version_of(client: SlurmClient) -> tuple[int, int]:
-    """The version of the commands. RefusedError for one whose rejections nobody has recorded (S12)."""
-    version = client.read(ShowVersion())
-    if version is None or version not in REJECTIONS:
-        known = ", ".join(f"{major}.{minor:02}" for major, minor in sorted(REJECTIONS))
-        raise RefusedError(
-            "slurm_version_unknown",
-            found=f"Slurm {version[0]}.{version[1]:02}" if version else "a version of another form",
-            wanted=known,
-            remedy="run a release of Pharos HPC that knows this version, or this version of Slurm",
-        )
-    return version
+def version_check(version: tuple[int, int] | None) -> Check:
+    """Whether the version's rejections were recorded (S12): of another, fewer are definite."""
+    if version in REJECTIONS:
+        return Check("slurm_version", Status.PASS, "its rejections are known")
+    found = f"Slurm {version[0]}.{version[1]:02}" if version else "a version of another form"
+    remedy = "run a release of Pharos HPC that knows this version; until then a refused stage waits longer"
+    return Check("slurm_version", Status.WARN, found, known_versions(), remedy, "slurm_version_unknown")
 
 
 def run_runtime(
@@ -148,7 +143,7 @@ def run_runtime(
     try:
         grants = grants_of(settings, journal)
         require_owners(owners_of(settings, outside, grants))
-        version = version_of(outside.client)
+        version = outside.client.read(ShowVersion())
         telling = _telling(settings, log, notifier, journal)
         loop = Loop(
             do=_use_cases(
@@ -223,7 +218,7 @@ def _use_cases(
     grants: ScratchGrants,
     *,
     telling: Telling,
-    version: tuple[int, int],
+    version: tuple[int, int] | None,
     checkpoint: Callable[[str], None],
 ) -> UseCases:
     words = Words(uuid.uuid4, encode_ack, encode_result)

@@ -17,9 +17,9 @@ from site_bundle.slurm.submission import SubmitJob, submitted_job
 
 
 class MemberSubmission:
-    """The port Submission. `version` decides which texts are definite."""
+    """The port Submission. `version` decides which texts are definite; None: of a form nobody knows."""
 
-    def __init__(self, client: SlurmClient, *, version: tuple[int, int]) -> None:
+    def __init__(self, client: SlurmClient, *, version: tuple[int, int] | None) -> None:
         self._client = client
         self._version = version
 

@@ -16,7 +16,7 @@ from site_bundle.runtime.adapters.slurm_jobs import SlurmJobs
 from site_bundle.runtime.application.check_owners import CheckOwners
 from site_bundle.runtime.by_hand import _ask, parse_until
 from site_bundle.runtime.cli import command
-from site_bundle.runtime.compose import require_owners, version_of
+from site_bundle.runtime.compose import require_owners, version_check
 from site_bundle.slurm.clusters import Rights, ShowClusters, ShowRights
 from site_bundle.slurm.submission import Exited, ShowConfiguration, ShowVersion
 from tests.unit.site_bundle.runtime.scenes import NOW
@@ -48,11 +48,11 @@ def test_x1_a43_absence_of_a_name_needs_the_directory() -> None:
 
 
 @pytest.mark.parametrize("version", [(23, 2), (99, 1), None])
-def test_s12_unknown_version_of_slurm_is_refused_at_the_start(version: object) -> None:
-    client: Any = SimpleNamespace(read=lambda _command: version)
-    with pytest.raises(RefusedError) as refused:
-        version_of(client)
-    assert refused.value.code == "slurm_version_unknown"
+def test_s12_unknown_version_of_slurm_is_a_warning(version: tuple[int, int] | None) -> None:
+    check = version_check(version)
+    assert (check.status, check.code) == (Status.WARN, "slurm_version_unknown")
+    assert "24.11" in check.wanted
+    assert version_check((24, 11)).status is Status.PASS
 
 
 def owners(**changes: Any) -> CheckOwners:

@@ -263,4 +263,3 @@ def test_x3_resources_are_exact_or_refused() -> None:
 )
 def test_s12_only_the_controllers_own_word_is_definite(complaint: str, code: str | None) -> None:
     assert rejection((24, 11), complaint) == code
-    assert rejection((99, 1), complaint) is None
