@@ -3,11 +3,13 @@
 `<root>/<attempt>-<name>/` 2710 holds `askpass` 0750 and `ca.crt` 0640; below it the drop folder 3730 under a
 name nobody can guess or list, where a stage leaves one file. The group is the members'; none of it is secret.
 What a member wrote is read only from here, only as a regular file of theirs, at most a line; nothing below a
-member's own folder is ever looked at.
+member's own folder is ever looked at. Whatever else a member left here is no result and stops nothing: it is
+not followed and not entered, and what cannot be taken away without that stays.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -67,7 +69,7 @@ class ScratchGrants:
     def release(self, attempt_id: UUID) -> None:
         for folder in self._of(attempt_id):
             with _mapped(folder):
-                _remove(folder)
+                _release(folder)
 
     def probe(self) -> None:
         """A file can be made, and belongs to the members' group by itself (S4). UnavailableError."""
@@ -124,28 +126,77 @@ def _file(path: Path, content: bytes, mode: int) -> None:
     write_atomically(path, content, mode=mode)
 
 
+# What opening a member's own entry answers when they made it no file to be read: a link or a socket in its
+# place by now, one of mode 0000, one that is gone.
+_NO_FILE = frozenset({errno.ELOOP, errno.ENXIO, errno.EACCES, errno.ENOENT})
+
+
 def _read_result(path: Path, uid: int) -> Output | None:
     """The line in a regular file of `uid`'s, not through a link; None when there is none such."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        facts = path.lstat()
     except FileNotFoundError:
         return None
+    if not _is_result(facts, uid):
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
     with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != uid or facts.st_nlink != 1:
+        if not _is_result(os.fstat(file.fileno()), uid):
             return None
         match = _RESULT.fullmatch(file.read(MAX_RESULT))
     return Output(match[1].decode(), match[2].decode()) if match else None
 
 
-def _remove(folder: Path) -> None:
-    """Our own folder with what members left in its drop folder; links are removed, never followed."""
-    for entry in os.scandir(folder):
+def _is_result(facts: os.stat_result, uid: int) -> bool:
+    return stat.S_ISREG(facts.st_mode) and facts.st_uid == uid and facts.st_nlink == 1
+
+
+def _release(folder: Path) -> None:
+    """Takes an Attempt's folder away: helper and CA first, then the drop folders.
+
+    What is inside a drop folder others may exchange at any moment, so nothing there is entered: files and
+    links are unlinked, empty folders removed, and a folder with something in it stays, with those above it.
+    """
+    drops = []
+    for entry in list(os.scandir(folder)):
         if entry.is_dir(follow_symlinks=False):
-            _remove(Path(entry.path))
+            drops.append(Path(entry.path))
         else:
             Path(entry.path).unlink(missing_ok=True)
-    folder.rmdir()
+    for drop in drops:
+        _empty(drop)
+        _remove_empty(drop)
+    _remove_empty(folder)
+
+
+def _empty(drop: Path) -> None:
+    descriptor = os.open(drop, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        for name in os.listdir(descriptor):  # noqa: PTH208 - the folder that was opened
+            try:
+                os.unlink(name, dir_fd=descriptor)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if error.errno not in {errno.EISDIR, errno.EPERM}:
+                    raise
+                _remove_empty(name, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_empty(name: str | Path, descriptor: int | None = None) -> None:
+    """rmdir(2) of a folder, if nothing is in it."""
+    try:
+        os.rmdir(name, dir_fd=descriptor)
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR}:
+            raise
 
 
 @contextmanager
