@@ -56,11 +56,18 @@ def cli() -> None:
 
 @cli.command()
 @click.argument(
-    "process", type=click.Choice(["site-api", "member-api", "project-api", "provisioning-intake"])
+    "process", type=click.Choice(["site-api", "member-api", "project-api", "provisioning-intake", "overview"])
 )
 def serve(process: str) -> None:
-    """Run one HTTP process until it is stopped."""
+    """Run one HTTP process until it is stopped.
+
+    `overview` is the operators' page of what is known and how fresh: on loopback alone, without a login.
+    """
     with told():
+        if process == "overview":
+            from central.processes import overview
+
+            sys.exit(overview.run(settings_of("overview")))
         if process == "site-api":
             from central.processes import site_api
 
@@ -128,6 +135,7 @@ def migrate(phase: str) -> None:
             "provisioning-intake",
             "provisioning-worker",
             "execution-worker",
+            "overview",
             "operator",
         ]
     ),
@@ -144,6 +152,7 @@ def check(process: str) -> None:
             "provisioning-intake": "provisioning_intake",
             "provisioning-worker": "provisioning_worker",
             "execution-worker": "execution_worker",
+            "overview": "overview",
             "operator": "operator",
         }
         settings = settings_of(names[process])

@@ -14,6 +14,7 @@ from central.setting_values import (
     parse_https_url,
     parse_intake_keys,
     parse_listen,
+    parse_loopback_listen,
     parse_names,
     parse_private_file,
     parse_sites,
@@ -28,6 +29,7 @@ Process = Literal[
     "provisioning_intake",
     "provisioning_worker",
     "execution_worker",
+    "overview",
     "view_operator",
     "operator",
     "migrate",
@@ -41,6 +43,7 @@ PROCESSES: Final[frozenset[Process]] = frozenset(
         "provisioning_intake",
         "provisioning_worker",
         "execution_worker",
+        "overview",
         "view_operator",
         "operator",
         "migrate",
@@ -54,6 +57,9 @@ _MEMBER: frozenset[Process] = frozenset({"member_api"})
 _SITE: frozenset[Process] = frozenset({"site_api"})
 _PROJECT: frozenset[Process] = frozenset({"project_api"})
 _EXECUTOR: frozenset[Process] = frozenset({"execution_worker"})
+_OVERVIEW: frozenset[Process] = frozenset({"overview"})
+_LOOKERS: frozenset[Process] = _OVERVIEW | frozenset({"operator"})
+"""Those that show an operator what is known and how fresh (O1)."""
 _APIS: frozenset[Process] = _SITE | _MEMBER | _PROJECT | _INTAKE
 _SERVERS: frozenset[Process] = _APIS | _WORKER | _EXECUTOR
 _READERS: frozenset[Process] = _SITE | _MEMBER | _PROJECT
@@ -104,7 +110,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "PHAROS_DATABASE_PREPARED_STATEMENTS", "on | off",
         "`off` behind a pooler that does not carry prepared statements (PgBouncer before 1.21; F05).",
-        one_of("on", "off"), _SERVERS, "on",
+        one_of("on", "off"), _SERVERS | _OVERVIEW, "on",
     ),
     Setting(
         "PHAROS_SITE_API_LISTEN", "ADDRESS:PORT", "Where the Site API listens.",
@@ -143,7 +149,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "PHAROS_SITES", "names, comma-separated", "The Sites by environment name (`slurm`), not by Site id.",
-        parse_sites, _APIS | _EXECUTOR, required=True,
+        parse_sites, _APIS | _EXECUTOR | _OVERVIEW, required=True,
     ),
     Setting(
         "PHAROS_KUBERNETES_SITES", "names, comma-separated",
@@ -196,7 +202,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "PHAROS_ACCEPTED_WORK_OWNERS", "names, comma-separated",
         "Who accepts work and is asked for all of it; each answers at its queue `<name>.questions` (P29).",
-        parse_names, _INTAKE | _WORKER | frozenset({"migrate"}), "execution,pipeline",
+        parse_names, _INTAKE | _WORKER | _LOOKERS | frozenset({"migrate"}), "execution,pipeline",
     ),
     Setting(
         "RESOURCE_PROVISIONING_WALDUR_INSTANCE", "text",
@@ -206,7 +212,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS", "1 … 86400",
         "From this age on, what a Site confirmed of its accounts is stale; the same in every process (P25).",
-        whole_number(1, 86400), _APIS | _EXECUTOR | frozenset({"operator"}), "900",
+        whole_number(1, 86400), _APIS | _EXECUTOR | _LOOKERS, "900",
     ),
     Setting(
         "RESOURCE_PROVISIONING_<SITE>_INTAKE_KEY", "one key, or two with a comma",
@@ -222,6 +228,11 @@ SETTINGS: tuple[Setting, ...] = (
         "PHAROS_EXECUTION_WORKER_LISTEN", "ADDRESS:PORT",
         "Where the worker of Runs serves /healthz, /readyz and /metrics, and nothing else.",
         parse_listen, _EXECUTOR, "127.0.0.1:8448",
+    ),
+    Setting(
+        "PHAROS_OVERVIEW_LISTEN", "ADDRESS:PORT",
+        "Where the operators' page listens: loopback alone, reached over SSH forwarding; it has no login.",
+        parse_loopback_listen, _OVERVIEW, "127.0.0.1:8449",
     ),
     Setting(
         "PHAROS_EXECUTION_SITES", "names, comma-separated",

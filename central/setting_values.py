@@ -70,6 +70,14 @@ def parse_listen(text: str) -> Listen:
     return Listen(host, parse_integer(match[3], minimum=1, maximum=65535))
 
 
+def parse_loopback_listen(text: str) -> Listen:
+    """As `parse_listen`, a literal loopback address alone: a name could lead elsewhere."""
+    listen = parse_listen(text)
+    if listen.host == "localhost" or not ip_address(listen.host).is_loopback:
+        raise ValueError("wanted a loopback ADDRESS:PORT, like 127.0.0.1:8449 or [::1]:8449")
+    return listen
+
+
 def parse_https_url(text: str) -> str:
     """A URL without user, query or fragment; plain http is judged by the environment."""
     if re.fullmatch(r"https?://[^\s?#@]+", text) is None:

@@ -23,6 +23,7 @@ def document(plan: DevPlan, running: Running) -> dict[str, object]:
         },
         "memberApi": {"url": running.member_api.url},
         "worker": {"url": running.worker.url},
+        "overview": {"url": f"{running.overview.url}/"},
         "oidc": {"issuer": running.issuer, "audience": AUDIENCE},
         "runs": _runs(plan, running),
         "beto": {"control": str(plan.beto_control), "truth": str(plan.beto_truth)},
@@ -49,6 +50,7 @@ def summary(plan: DevPlan, running: Running) -> list[str]:
         *keys,
         f"member API  {running.member_api.url}",
         f"worker      {running.worker.url}/metrics",
+        f"page        {running.overview.url}/ (what is known, and how fresh)",
         f"OIDC issuer {running.issuer} (audience {AUDIENCE})",
         accounts,
     ]

@@ -22,6 +22,7 @@ ROLES: Final = {
     "reader": "pharos_resource_provisioning_reader",
     "project_api": "pharos_project_api",
     "execution": "pharos_execution",
+    "overview": "pharos_overview",
 }
 """What a process connects as, by the name of the file that holds its URL."""
 OWNERS: Final = ("execution", "pipeline")

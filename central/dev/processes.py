@@ -24,6 +24,7 @@ PORT_OF: Final = {
     "member-api": "member_api",
     "project-api": "project_api",
     "execution-worker": "execution",
+    "overview": "overview",
 }
 FOR_SITES: Final = ("site-api", "provisioning-intake")
 """Origins of their own for Sites' agents (I18)."""
@@ -48,6 +49,7 @@ class Running:
     intake: Origin
     member_api: Origin
     worker: Origin
+    overview: Origin
     issuer: str
     runs: "RunParts | None"
     children: Children
@@ -180,7 +182,9 @@ def start_processes(
     member_api = starter.serve(
         "member-api", "serve member-api", loopback, _member_settings(plan, issuer) | execution.tokens()
     )
+    overview = starter.serve("overview", "serve overview", loopback, _overview_settings(plan))
     origins = {
+        "overview": overview,
         "provisioning-worker": worker,
         "provisioning-intake": intake,
         "site-api": site_api,
@@ -190,7 +194,7 @@ def start_processes(
     if runs is not None:
         origins |= {"project-api": runs.project_api, "execution-worker": runs.worker}
     starter.wait(origins, issuer)
-    return Running(site_api, intake, member_api, worker, issuer, runs, children, postgres_pid)
+    return Running(site_api, intake, member_api, worker, overview, issuer, runs, children, postgres_pid)
 
 
 def _start_runs(starter: _Starter, execution: ExecutionSettings) -> RunParts:
@@ -241,6 +245,13 @@ def _member_settings(plan: DevPlan, issuer: str) -> dict[str, str]:
         "PHAROS_OIDC_ISSUER": issuer,
         "PHAROS_OIDC_AUDIENCE": AUDIENCE,
         **(reported if plan.reported else {"PHAROS_DEVELOPMENT_ACCOUNTS": str(plan.accounts)}),
+    }
+
+
+def _overview_settings(plan: DevPlan) -> dict[str, str]:
+    return {
+        "PHAROS_DATABASE_URL_FILE": str(plan.url_file("overview")),
+        "PHAROS_ACCEPTED_WORK_OWNERS": ",".join(OWNERS),
     }
 
 

@@ -15,6 +15,7 @@ from central.dev.plan import DevPlan, DevRefused, Listening
 
 PORTS: Final = (
     "site_api", "intake", "member_api", "worker", "oidc", "project_api", "execution", "git", "credentials",
+    "overview",
 )  # fmt: skip
 
 

@@ -20,7 +20,13 @@ from werkzeug.routing import RequestRedirect
 
 from central.kernel import strict_json
 from central.kernel.bearer import parse_bearer
-from central.kernel.http_errors import PROBLEM_CODE, as_problem, install_error_handlers, problem_response
+from central.kernel.http_errors import (
+    PROBLEM_CODE,
+    Respond,
+    as_problem,
+    install_error_handlers,
+    problem_response,
+)
 from central.kernel.http_guard import Environ, check_host, check_path, peer_address, raw_path
 from central.kernel.integers import parse_integer
 from central.kernel.observability import Metrics, bound, event
@@ -71,18 +77,20 @@ def create_app(
     ready: Callable[[], None],
     limits: HttpLimits = DEFAULT_HTTP_LIMITS,
     trusted_proxies: Collection[str] = (),
+    media_type: str = "application/json",
+    respond: Respond = problem_response,
 ) -> Flask:
     """Return the application with ``/healthz`` (the process alone), ``/readyz`` (calls ``ready``),
     ``/metrics``.
 
     ``ready`` raises ``Unavailable`` while the process cannot work. Add blueprints to it; no rule ends in a
-    slash.
+    slash. ``media_type`` is what its views answer, ``respond`` how its refusals look.
     """
     app = Flask(name, static_folder=None, template_folder=None)
     app.config.update(MAX_CONTENT_LENGTH=limits.body_bytes, PROVIDE_AUTOMATIC_OPTIONS=False)
     app.url_map.merge_slashes = False
     app.extensions[METRICS] = metrics
-    install_error_handlers(app, metrics)
+    install_error_handlers(app, metrics, respond)
 
     @app.before_request
     def _guard() -> None:
@@ -97,8 +105,8 @@ def create_app(
         if "Content-Encoding" in request.headers:
             raise Problem(CONTENT_ENCODING_REFUSED, "send the body without Content-Encoding")
         accept = request.accept_mimetypes
-        if rule not in _PROBES and "Accept" in request.headers and not accept["application/json"]:
-            raise Problem(NOT_ACCEPTABLE, "answers are application/json; accept that")
+        if rule not in _PROBES and "Accept" in request.headers and not accept[media_type]:
+            raise Problem(NOT_ACCEPTABLE, f"answers are {media_type}; accept that")
 
     @app.get("/healthz")
     def _alive() -> Response:

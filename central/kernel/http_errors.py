@@ -1,6 +1,7 @@
 """Every way a request can fail, as one problem document (X4: never a 500 for what a caller sent)."""
 
 import logging
+from collections.abc import Callable
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
@@ -13,6 +14,8 @@ from central.kernel.problems import Problem, ProblemSpec
 PROBLEM_CODE = "pharos.problem"
 """Where the environment holds the code of the answer's problem, for the request's log line."""
 PROBLEM_TYPE = "application/problem+json"
+Respond = Callable[[Problem, Metrics], Response]
+"""Makes the answer for a problem and counts it."""
 _LOG = logging.getLogger("central.http")
 _BY_STATUS: dict[int, ProblemSpec] = {
     400: problems.REQUEST_MALFORMED,
@@ -63,12 +66,12 @@ def problem_response(problem: Problem, metrics: Metrics) -> Response:
     return Response(body, status=problem.status, content_type=PROBLEM_TYPE, headers=problem.headers)
 
 
-def install_error_handlers(app: Flask, metrics: Metrics) -> None:
-    """Answer every exception of ``app`` with a problem document."""
+def install_error_handlers(app: Flask, metrics: Metrics, respond: Respond = problem_response) -> None:
+    """Answer every exception of ``app`` with a problem document, or as ``respond`` does."""
 
     def answer(error: Exception) -> Response:
         problem = as_problem(error)
         request.environ[PROBLEM_CODE] = problem.code
-        return problem_response(problem, metrics)
+        return respond(problem, metrics)
 
     app.register_error_handler(Exception, answer)

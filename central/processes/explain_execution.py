@@ -34,10 +34,11 @@ def show_runs(
     now = utc_now()
     with opened(settings) as database:
         found = RunEvidence(database).runs(site, project, live=live, limit=SHOWN_MAX)
-    return [_row(run, now) for run in found]
+    return [run_row(run, now) for run in found]
 
 
-def _row(run: KnownRun, now: datetime) -> dict[str, Any]:
+def run_row(run: KnownRun, now: datetime) -> dict[str, Any]:
+    """A Run as it is shown everywhere."""
     return {
         "runId": str(run.run_id),
         "site": run.site,
@@ -56,14 +57,18 @@ def _row(run: KnownRun, now: datetime) -> dict[str, Any]:
 
 
 def explain_run(settings: Settings, run_id: UUID) -> list[Link]:
-    """Each link of the chain. Raises `RunUnknown`, `CorruptState`."""
-    now = utc_now()
+    """See `run_links`."""
     with opened(settings) as database:
-        evidence = RunEvidence(database)
-        known, run = evidence.run(run_id), PostgresRuns(database).by_id(run_id)
-        if known is None or run is None:
-            raise RunUnknown(str(run_id))
-        return list(_links(settings, database, known, run, now))
+        return run_links(settings, database, run_id, utc_now())
+
+
+def run_links(settings: Settings, database: Database, run_id: UUID, now: datetime) -> list[Link]:
+    """Each link of the chain. Raises `RunUnknown`, `CorruptState`."""
+    evidence = RunEvidence(database)
+    known, run = evidence.run(run_id), PostgresRuns(database).by_id(run_id)
+    if known is None or run is None:
+        raise RunUnknown(str(run_id))
+    return list(_links(settings, database, known, run, now))
 
 
 def _links(

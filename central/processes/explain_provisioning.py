@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from central.kernel.database import Database
 from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, utc_now
 from central.processes.links import Link, aged, link
@@ -41,49 +42,58 @@ class Ages:
 
 
 def explain_allocation(settings: Settings, allocation_id: UUID) -> Sequence[Link]:
-    """From what the Site reported to the Project and its accounts. Raises `AllocationUnknown`."""
-    now, key = utc_now(), AllocationId(allocation_id)
+    """See `allocation_links`."""
     with opened(settings) as database:
-        saved = PostgresSavedAllocations(database).by_id(key)
-        if saved is None:
-            raise AllocationUnknown(str(allocation_id))
-        view, facts = ViewEvidence(database), saved.allocation.facts
-        known = AccountEvidence(database).of_allocations([key])
-        holders = view.holders(PROVIDER, saved.allocation.instance, facts.provider_project_ref)
-        links = [*_allocation(saved, now), _provider_project(saved, holders), *_scopes(view, now)]
-        if facts.project_id is not None:
-            links += _project(view.project(ProjectId(facts.project_id)), now)
-        return [*links, _set(known.get(key), Ages(now, settings.account_max_age))]
+        return allocation_links(database, allocation_id, Ages(utc_now(), settings.account_max_age))
+
+
+def allocation_links(database: Database, allocation_id: UUID, ages: Ages) -> Sequence[Link]:
+    """From what the Site reported to the Project and its accounts. Raises `AllocationUnknown`."""
+    now, key = ages.now, AllocationId(allocation_id)
+    saved = PostgresSavedAllocations(database).by_id(key)
+    if saved is None:
+        raise AllocationUnknown(str(allocation_id))
+    view, facts = ViewEvidence(database), saved.allocation.facts
+    known = AccountEvidence(database).of_allocations([key])
+    holders = view.holders(PROVIDER, saved.allocation.instance, facts.provider_project_ref)
+    links = [*_allocation(saved, now), _provider_project(saved, holders), *_scopes(view, now)]
+    if facts.project_id is not None:
+        links += _project(view.project(ProjectId(facts.project_id)), now)
+    return [*links, _set(known.get(key), ages)]
 
 
 def explain_account(settings: Settings, site: str, member: str) -> Sequence[Link]:
+    """See `account_links`."""
+    with opened(settings) as database:
+        return account_links(database, site, member, Ages(utc_now(), settings.account_max_age))
+
+
+def account_links(database: Database, site: str, member: str, ages: Ages) -> Sequence[Link]:
     """From a Party's name at the Site to every account that may be theirs there.
 
     `member` is the Party's id or the username. Raises `MemberUnknown` for who has no binding at the Site.
     """
-    now, party = utc_now(), parse_uuid(member)
-    with opened(settings) as database:
-        view = ViewEvidence(database)
-        username = member if party is None else None
-        found = view.bindings(Site(site), party=PartyId(party) if party else None, username=username)
-        binding = choose(found)
-        if isinstance(binding, NoBinding):
-            raise MemberUnknown(f"{member} has no binding at {site}")
-        links = [*_scopes(view, now)]
-        if isinstance(binding, Conflict):
-            text = f"CONFLICT: {len(found)} bindings at {site} bear on {member}; no answer until one holds it"
-            return [*links, Link("binding", text, None, None)]
-        links.append(_binding(binding))
-        saved = list(every_allocation(PostgresSavedAllocations(database), site))
-        known = AccountEvidence(database).of_allocations([one.allocation.allocation_id for one in saved])
-        ages, found_there = Ages(now, settings.account_max_age), list[Link]()
-        for one in saved:
-            project = one.allocation.facts.project_id
-            viewed = view.project(ProjectId(project)) if project else None
-            held = known.get(one.allocation.allocation_id)
-            found_there += _account(one, viewed, binding, held, ages)
-        nothing = Link("allocation", f"no allocation at {site} of a Project they are in", None, None)
-        return [*links, *(found_there or [nothing])]
+    party, view = parse_uuid(member), ViewEvidence(database)
+    username = member if party is None else None
+    found = view.bindings(Site(site), party=PartyId(party) if party else None, username=username)
+    binding = choose(found)
+    if isinstance(binding, NoBinding):
+        raise MemberUnknown(f"{member} has no binding at {site}")
+    links = [*_scopes(view, ages.now)]
+    if isinstance(binding, Conflict):
+        text = f"CONFLICT: {len(found)} bindings at {site} bear on {member}; no answer until one holds it"
+        return [*links, Link("binding", text, None, None)]
+    links.append(_binding(binding))
+    saved = list(every_allocation(PostgresSavedAllocations(database), site))
+    known = AccountEvidence(database).of_allocations([one.allocation.allocation_id for one in saved])
+    found_there: list[Link] = []
+    for one in saved:
+        project = one.allocation.facts.project_id
+        viewed = view.project(ProjectId(project)) if project else None
+        held = known.get(one.allocation.allocation_id)
+        found_there += _account(one, viewed, binding, held, ages)
+    nothing = Link("allocation", f"no allocation at {site} of a Project they are in", None, None)
+    return [*links, *(found_there or [nothing])]
 
 
 def _allocation(saved: Saved, now: datetime) -> Iterator[Link]:

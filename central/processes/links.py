@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from central.kernel.times import format_rfc3339
 from central.provisioning.domain.confirmation import fresh
@@ -22,21 +23,25 @@ class Link:
 def render(links: Sequence[Link], *, as_json: bool) -> str:
     """For a terminal, or as one JSON document."""
     if as_json:
-        rows = [
-            {
-                "link": link.name,
-                "text": link.text,
-                "at": format_rfc3339(link.at) if link.at else None,
-                "ageSeconds": link.age,
-            }
-            for link in links
-        ]
-        return json.dumps({"schema": 1, "links": rows})
+        return json.dumps({"schema": 1, "links": rows_of(links)})
     width = max(len(link.name) for link in links)
     return "\n".join(
         f"{link.name:<{width}} {link.text}" + (f"  ({link.age} s ago)" if link.age is not None else "")
         for link in links
     )
+
+
+def rows_of(links: Sequence[Link]) -> list[dict[str, Any]]:
+    """The links as programs and the operators' page get them."""
+    return [
+        {
+            "link": link.name,
+            "text": link.text,
+            "at": format_rfc3339(link.at) if link.at else None,
+            "ageSeconds": link.age,
+        }
+        for link in links
+    ]
 
 
 def link(name: str, text: str, at: datetime | None, now: datetime) -> Link:

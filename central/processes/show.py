@@ -1,7 +1,7 @@
 """What central knows of allocations, accounts and members, as lists (O1). Nothing is judged but age."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +29,7 @@ def show_allocations(settings: Settings, site: str | None, project: UUID | None)
     now = utc_now()
     with opened(settings) as database:
         fitting = _fitting(PostgresSavedAllocations(database), site, project)
-        return [_allocation(saved, now) for saved in fitting]
+        return [allocation_row(saved, now) for saved in fitting]
 
 
 def show_accounts(settings: Settings, site: str | None, project: UUID | None) -> list[Row]:
@@ -42,7 +42,9 @@ def show_accounts(settings: Settings, site: str | None, project: UUID | None) ->
         }
         known = AccountEvidence(database).of_allocations(list(saved))
         return [
-            _account(account, saved[allocation], held.observed_at, settings, now)
+            account_row(
+                account, saved[allocation].allocation.site, held.observed_at, settings.account_max_age, now
+            )
             for allocation, held in sorted(known.items())
             for account in held.accounts
         ]
@@ -87,7 +89,8 @@ def _fitting(saved: PostgresSavedAllocations, site: str | None, project: UUID | 
             yield one
 
 
-def _allocation(saved: Saved, now: datetime) -> Row:
+def allocation_row(saved: Saved, now: datetime) -> Row:
+    """An allocation as it is shown everywhere."""
     allocation, facts = saved.allocation, saved.allocation.facts
     return {
         "allocationId": str(allocation.allocation_id),
@@ -107,12 +110,13 @@ def _allocation(saved: Saved, now: datetime) -> Row:
     }
 
 
-def _account(
-    account: KnownAccount, saved: Saved, observed_at: datetime, settings: Settings, now: datetime
+def account_row(
+    account: KnownAccount, site: str, observed_at: datetime, max_age: timedelta, now: datetime
 ) -> Row:
+    """An account as it is shown everywhere; `observed_at` is its set's."""
     return {
         "allocationId": str(account.allocation_id),
-        "site": saved.allocation.site,
+        "site": site,
         "name": account.name,
         "state": account.state,
         "partyId": str(account.party_id),
@@ -123,5 +127,5 @@ def _account(
         "changedAt": format_rfc3339(account.changed_at),
         "confirmedAt": format_rfc3339(observed_at),
         "ageSeconds": int((now - observed_at).total_seconds()),
-        "fresh": fresh(observed_at, now, settings.account_max_age),
+        "fresh": fresh(observed_at, now, max_age),
     }

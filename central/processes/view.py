@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.times import format_rfc3339, utc_now
@@ -16,7 +17,7 @@ from central.settings import Settings
 def list_scopes(settings: Settings) -> list[dict[str, object]]:
     """Every scope as it stands."""
     with _opened(settings) as database:
-        return [_scope(PostgresView(database).state(scope)) for scope in Scope]
+        return [scope_row(PostgresView(database).state(scope), utc_now()) for scope in Scope]
 
 
 def accept_restored(settings: Settings, scope: str, *, dry_run: bool) -> dict[str, object]:
@@ -25,7 +26,7 @@ def accept_restored(settings: Settings, scope: str, *, dry_run: bool) -> dict[st
         store = PostgresView(database)
         if not dry_run:
             store.accept_restored(Scope(scope))
-        return _scope(store.state(Scope(scope)))
+        return scope_row(store.state(Scope(scope)), utc_now())
 
 
 @contextmanager
@@ -36,11 +37,12 @@ def _opened(settings: Settings) -> Iterator[Database]:
         yield database
 
 
-def _scope(view: ScopeView) -> dict[str, object]:
+def scope_row(view: ScopeView, now: datetime) -> dict[str, object]:
+    """A scope as it is shown everywhere."""
     return {
         "scope": view.scope.value,
         "phase": view.phase.value,
         "position": view.position,
         "checkedAt": format_rfc3339(view.checked_at) if view.checked_at else None,
-        "unusable": view.unusable(utc_now(), ViewLimits()),
+        "unusable": view.unusable(now, ViewLimits()),
     }

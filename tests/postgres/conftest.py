@@ -32,6 +32,7 @@ ROLES = (
     "pharos_resource_provisioning_reader",
     "pharos_project_api",
     "pharos_execution",
+    "pharos_overview",
 )
 
 

@@ -66,6 +66,13 @@ class RunEvidence:
         params = {"site": site, "project_id": project, "live": live, "limit": limit}
         return self._database.run(lambda tx: tx.all(KnownRun, self._queries["runs"], params), repeatable=True)
 
+    def page_of_site(self, site: str, after: UUID | None, limit: int) -> Sequence[KnownRun]:
+        """A Site's Runs after one of them, newest first."""
+        params = {"site": site, "after": after, "limit": limit}
+        return self._database.run(
+            lambda tx: tx.all(KnownRun, self._queries["page_of_site"], params), repeatable=True
+        )
+
     def run(self, run_id: UUID) -> KnownRun | None:
         """One Run's row."""
         return self._database.run(

@@ -10,6 +10,17 @@ SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.create
  ORDER BY r.created_at DESC, r.run_id DESC
  LIMIT %(limit)s;
 
+-- name: page_of_site
+-- A Site's Runs before one of them, newest first.
+SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.created_at, r.changed_at, r.deadline,
+       r.revision, r.published, r.released
+  FROM execution.runs r
+ WHERE r.site = %(site)s
+   AND (%(after)s::uuid IS NULL
+        OR (r.created_at, r.run_id) < (SELECT a.created_at, a.run_id FROM execution.runs a WHERE a.run_id = %(after)s))
+ ORDER BY r.created_at DESC, r.run_id DESC
+ LIMIT %(limit)s;
+
 -- name: run
 SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.created_at, r.changed_at, r.deadline,
        r.revision, r.published, r.released

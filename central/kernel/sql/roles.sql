@@ -10,6 +10,7 @@
 -- pharos_resource_provisioning_reader   the member API: reads what P30 needs, and asks Beto at the broker (P37)
 -- pharos_project_api     the Project API process: writes what members ask of Runs
 -- pharos_execution       the worker of Runs: confirms outputs, holds and resumes, publishes accepted work
+-- pharos_overview        the operators' page: reads and changes nothing
 --
 -- Login roles are made without a password: an administrator or `pharos-central dev` sets one (X5). Timeouts stand
 -- on the roles because a transaction pooler keeps no session state (F05).
@@ -27,7 +28,7 @@ BEGIN
     FOREACH login IN ARRAY ARRAY[
         'pharos_site_api', 'pharos_member_api', 'pharos_operator', 'pharos_resource_provisioning',
         'pharos_resource_provisioning_views', 'pharos_resource_provisioning_queries',
-        'pharos_resource_provisioning_reader', 'pharos_project_api', 'pharos_execution'
+        'pharos_resource_provisioning_reader', 'pharos_project_api', 'pharos_execution', 'pharos_overview'
     ] LOOP
         CONTINUE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = login);
         BEGIN
@@ -53,7 +54,7 @@ BEGIN
         'GRANT CONNECT ON DATABASE %I TO pharos_central_owner, pharos_site_api, pharos_member_api, '
         'pharos_operator, pharos_resource_provisioning, pharos_resource_provisioning_views, '
         'pharos_resource_provisioning_queries, pharos_resource_provisioning_reader, '
-        'pharos_project_api, pharos_execution',
+        'pharos_project_api, pharos_execution, pharos_overview',
         current_database()
     );
     REVOKE ALL ON SCHEMA public FROM PUBLIC;

@@ -1,8 +1,9 @@
 """What Sites confirmed of accounts, as it is stored, for operators: nothing is judged here (O1)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from central.kernel.database import Database, Transaction
@@ -10,6 +11,7 @@ from central.kernel.queries import load_queries
 from central.kernel.times import stored_instant
 from central.provisioning.domain.ids import AllocationId
 
+_FIRST: Final = UUID(int=0)
 STATES = {"r": "ready", "i": "incomplete", "a": "absent"}
 
 
@@ -38,6 +40,36 @@ class KnownSet:
     accounts: Sequence[KnownAccount]
 
 
+@dataclass(frozen=True, slots=True)
+class SiteAccount:
+    """An account, and when the set it is or was in was last confirmed."""
+
+    account: KnownAccount
+    observed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPlace:
+    """Where a list of accounts goes on: the key of its last one. The default is before every account."""
+
+    allocation: UUID = _FIRST
+    party: UUID = _FIRST
+    binding: UUID = _FIRST
+    generation: int = 0
+    native_uid: str = ""
+
+    @classmethod
+    def of(cls, account: KnownAccount) -> "AccountPlace":
+        """An account's."""
+        return cls(
+            account.allocation_id,
+            account.party_id,
+            account.binding_id,
+            account.generation,
+            account.native_uid,
+        )
+
+
 class AccountEvidence:
     """The reads, each in one snapshot."""
 
@@ -62,6 +94,14 @@ class AccountEvidence:
             }
 
         return self._database.run(read, repeatable=True)
+
+    def of_site(self, site: str, after: "AccountPlace", limit: int) -> Sequence[SiteAccount]:
+        """The next accounts a Site ever confirmed, in the order of their places."""
+        params = {**asdict(after), "site": site, "limit": limit}
+        rows = self._database.run(
+            lambda tx: tx.all(_SiteAccountRow, self._queries["accounts_of_site"], params), repeatable=True
+        )
+        return [SiteAccount(row.known(), stored_instant(row.observed_at)) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +134,8 @@ class _AccountRow:
             STATES[self.state],
             stored_instant(self.changed_at),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _SiteAccountRow(_AccountRow):
+    observed_at: datetime

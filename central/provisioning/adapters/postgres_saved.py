@@ -5,7 +5,7 @@ from uuid import UUID
 
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
-from central.kernel.queries import load_queries
+from central.kernel.queries import Query, load_queries
 from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.rows import IdRow, PresentRow, SavedRow
 from central.provisioning.application.ports import SnapshotPage
@@ -21,6 +21,7 @@ class PostgresSavedAllocations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._queries = load_queries("central.provisioning")
+        self._evidence = load_queries("central.provisioning", "evidence.sql")
 
     def by_id(self, allocation: AllocationId) -> Saved | None:
         """See `SavedAllocations`."""
@@ -46,10 +47,17 @@ class PostgresSavedAllocations:
 
     def page(self, after: AllocationId | None, limit: int) -> SnapshotPage:
         """See `SavedAllocations`."""
-        params = {"after": after or _FIRST, "limit": limit + 1}
+        return self._page(self._queries["ids_after"], {"after": after or _FIRST}, limit)
+
+    def page_of_site(self, site: str, after: AllocationId | None, limit: int) -> SnapshotPage:
+        """As `page`, of one Site's."""
+        return self._page(self._evidence["ids_of_site_after"], {"after": after or _FIRST, "site": site}, limit)
+
+    def _page(self, query: Query, params: dict[str, object], limit: int) -> SnapshotPage:
+        params["limit"] = limit + 1
 
         def read(tx: Transaction) -> SnapshotPage:
-            ids = [row.id for row in tx.all(IdRow, self._queries["ids_after"], params)]
+            ids = [row.id for row in tx.all(IdRow, query, params)]
             saved = self._all(tx, ids[:limit])
             return SnapshotPage(saved, AllocationId(ids[limit - 1]) if len(ids) > limit else None)
 

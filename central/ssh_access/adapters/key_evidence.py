@@ -1,5 +1,6 @@
 """What the database holds on one key, for people who ask why (O1)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -29,6 +30,27 @@ class _ChangeRow:
     recorded_at: datetime
     listed: bool
     head: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCounts:
+    """How many of a member's keys are in each state at a Site; when the Site last spoke of any."""
+
+    member: str
+    active: int
+    pending: int
+    removing: int
+    removed: int
+    held: int
+    refused: int
+    reported_at: datetime | None
+
+
+def key_counts(database: Database, site: str, after: str, limit: int) -> Sequence[KeyCounts]:
+    """The next members of a Site who ever had a key there, by name."""
+    queries = load_queries("central.ssh_access")
+    params = {"site": site, "after": after, "limit": limit}
+    return database.run(lambda tx: tx.all(KeyCounts, queries["key_counts"], params), repeatable=True)
 
 
 def key_evidence(database: Database, key_id: UUID) -> KeyEvidence:

@@ -204,6 +204,7 @@ READS_THE_LEDGER = (
     "pharos_operator",
     "pharos_resource_provisioning",
     "pharos_resource_provisioning_reader",
+    "pharos_overview",
 )
 """Roles the kernel's own migrations let in; a context's migrations let in those of its processes."""
 

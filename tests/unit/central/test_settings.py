@@ -260,3 +260,12 @@ def test_x6_every_setting_is_described_and_its_default_is_valid(setting: Setting
 def test_x5_no_setting_shows_a_secret_in_its_repr() -> None:
     assert URL not in repr(load_settings(SITE, "site_api"))
     assert isinstance(load_settings(SITE, "site_api"), Settings)
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:8449", "10.0.0.1:8449", "[::]:8449", "localhost:8449", "8449"])
+def test_x6_a_page_without_login_listens_on_loopback_alone(listen: str) -> None:
+    (fault,) = faults(SITE | {"PHAROS_OVERVIEW_LISTEN": listen}, "overview")
+    assert fault.startswith("PHAROS_OVERVIEW_LISTEN: wanted")
+    for good in ("127.0.0.1:8449", "127.9.9.9:1", "[::1]:8449"):
+        load_settings(SITE | {"PHAROS_OVERVIEW_LISTEN": good}, "overview")
+    assert load_settings(SITE, "overview").listen == Listen("127.0.0.1", 8449)
