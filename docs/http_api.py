@@ -127,6 +127,15 @@ CALLS = (
         (("200", "SiteMember", "the verified member behind a username"),),
     ),
     Call(
+        "accountSets",
+        "post",
+        f"{INTAKE}/account-sets",
+        "intake",
+        RANGE,
+        "AccountSets",
+        (("200", "AccountSetsOutcomes", "one outcome a set"),),
+    ),
+    Call(
         "siteMembers",
         "get",
         f"{INTAKE}/members",
@@ -143,6 +152,15 @@ CALLS = (
         RANGE,
         None,
         (("200", "RetainedAccounts", "the complete list"),),
+    ),
+    Call(
+        "projectMembers",
+        "post",
+        f"{INTAKE}/project-members",
+        "intake",
+        RANGE,
+        "ProjectMembersRequest",
+        (("200", "ProjectMembers", "the first Projects asked for, each whole"),),
     ),
     Call("listKeys", "get", KEYS, "member", (), None, (("200", "MemberKeys", "the member's keys"),)),
     Call(

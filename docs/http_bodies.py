@@ -44,6 +44,31 @@ from contract import (
     whole,
 )
 
+ACCOUNTS = many(
+    obj(
+        partyId=UUID,
+        name=text(),
+        nativeUid=text(r"[^\x00-\x1f\x7f]{1,255}"),
+        uidNumber=maybe(UID),
+        bindingId=UUID,
+        generation=POSITIVE,
+        state=one_of("ready", "incomplete"),
+    ),
+    0,
+    10_000,
+)
+MEMBERS = many(
+    obj(
+        username=REFERENCE,
+        partyId=UUID,
+        bindingId=UUID,
+        bindingRevision=POSITIVE,
+        generation=POSITIVE,
+        state=one_of("active", "retired"),
+    ),
+    0,
+    10_000,
+)
 KEY_BODY = body(
     keyId=UUID,
     site=SITE,
@@ -248,19 +273,7 @@ HTTP: dict[str, Schema] = {
         reportId=UUID,
         observedAt=TIME,
         allocationId=UUID,
-        accounts=many(
-            obj(
-                partyId=UUID,
-                name=text(),
-                nativeUid=text(r"[^\x00-\x1f\x7f]{1,255}"),
-                uidNumber=maybe(UID),
-                bindingId=UUID,
-                generation=POSITIVE,
-                state=one_of("ready", "incomplete"),
-            ),
-            0,
-            10_000,
-        ),
+        accounts=ACCOUNTS,
     ),
     "AccountReportReceipt": body(
         reportId=UUID, allocationId=UUID, outcome=RECEIPT, accounts=COUNT, receivedAt=TIME
@@ -277,14 +290,20 @@ HTTP: dict[str, Schema] = {
         projectId=UUID,
         asOf=TIME,
         count=COUNT,
-        members=many(
+        members=MEMBERS,
+    ),
+    "ProjectMembersRequest": body(
+        providerProjectRefs=many(text(r"[^\x00-\x1f\x7f]{1,255}"), 1, 1_000, uniqueItems=True)
+    ),
+    "ProjectMembers": body(
+        asOf=TIME,
+        projects=many(
             obj(
-                username=REFERENCE,
-                partyId=UUID,
-                bindingId=UUID,
-                bindingRevision=POSITIVE,
-                generation=POSITIVE,
-                state=one_of("active", "retired"),
+                providerProjectRef=text(r"[^\x00-\x1f\x7f]{1,255}"),
+                projectId=maybe(UUID),
+                code=maybe(one_of("project_unknown", "unavailable")),
+                count=COUNT,
+                members=MEMBERS,
             ),
             0,
             10_000,
@@ -293,6 +312,24 @@ HTTP: dict[str, Schema] = {
     "RetainedAccounts": body(
         site=SITE,
         asOf=TIME,
+    "AccountSets": body(
+        reportId=UUID,
+        observedAt=TIME,
+        sets=many(obj(allocationId=UUID, accounts=ACCOUNTS), 1, 1_000),
+    ),
+    "AccountSetsOutcomes": body(
+        reportId=UUID,
+        receivedAt=TIME,
+        outcomes=many(
+            obj(
+                allocationId=UUID,
+                outcome=one_of("recorded", "unchanged", "stale_report", "conflicting_report", "refused"),
+                code=maybe(one_of("allocation_unknown", "account_name_invalid", "state_corrupt")),
+            ),
+            1,
+            1_000,
+        ),
+    ),
         count=COUNT,
         accounts=many(
             obj(projectId=UUID, partyId=UUID, bindingId=UUID, generation=POSITIVE, username=REFERENCE),

@@ -56,8 +56,8 @@ def show_members(settings: Settings, site: str, project: UUID) -> list[Row] | No
     Raises `Unavailable` while the view does not answer. Whether Beto lets them is asked at use, not here.
     """
     with opened(settings) as database:
-        viewed = PostgresReads(database, ViewLimits()).named_members(
-            ProjectId(project), Site(site), utc_now()
+        (viewed,) = PostgresReads(database, ViewLimits()).named_members(
+            [ProjectId(project)], Site(site), utc_now(), most=1
         )
     if viewed is None:
         return None

@@ -24,6 +24,8 @@ OF_FORM = {"body_invalid", "time_invalid", "answer_malformed", "message_malforme
 BEYOND = {
     "accepted-work-page": {"next_without_items"},
     "account-report": {"native_uid_twice"},
+    "account-sets": {"allocation_twice", "native_uid_twice"},
+    "account-sets-outcomes": {"code_without_refusal", "refused_without_code"},
     "allocation-report": {"amount_exponent", "amount_fraction", "resource_twice"},
     "allocation-report-outcomes": {"refused_without_code"},
     "command-ack": {"accepted_with_code", "refused_with_job", "refused_without_code"},
@@ -31,6 +33,13 @@ BEYOND = {
     "member-key-add": {"name_with_bidi_override", "name_with_blank_end", "name_with_newline"},
     "member-token": {"valid_after_expiry"},
     "party-changed": {"binding_id_twice"},
+    "project-members": {
+        "code_with_members",
+        "count_of_another_list",
+        "neither_project_nor_code",
+        "out_of_order",
+        "username_twice",
+    },
     "retained-accounts": {"count_of_another_list"},
     "site-commands": {"command_twice", "sequence_backwards"},
     "site-members": {"count_of_another_list", "out_of_order", "username_twice"},

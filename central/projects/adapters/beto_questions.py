@@ -4,7 +4,7 @@ An answer that breaks its form, answers another question or another scope is `An
 (X1).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final, Generic, Literal, TypeVar
 from uuid import UUID, uuid4
@@ -161,19 +161,19 @@ class BetoQuestions:
 
     def project_allowed(self, project: ProjectId, party: PartyId, permission: str) -> ProjectDecision:
         """See `ProjectDecisions`."""
-        return self.parties_allowed(project, [party], permission)[party]
+        return self.all_allowed([(project, party)], permission)[project, party]
 
-    def parties_allowed(
-        self, project: ProjectId, parties: Sequence[PartyId], permission: str
-    ) -> Mapping[PartyId, ProjectDecision]:
+    def all_allowed(
+        self, asked: Collection[tuple[ProjectId, PartyId]], permission: str
+    ) -> Mapping[tuple[ProjectId, PartyId], ProjectDecision]:
         """See `ProjectDecisions`."""
-        asked = {self._new_id(): party for party in parties}
+        ids = {self._new_id(): pair for pair in asked}
         questions = {
             one: encode(DecisionQuestion(1, one, "project_allowed", project, party, permission))
-            for one, party in asked.items()
+            for one, (project, party) in ids.items()
         }
         answers = self._ask_all(questions) if questions else {}
-        return {party: _decision(one, answers[one]) for one, party in asked.items()}
+        return {pair: _decision(one, answers[one]) for one, pair in ids.items()}
 
     def _answer(self, question_id: UUID, question: Struct, type_: type[S]) -> S:
         return read_answer(self._ask(question_id, encode(question)), type_, question_id, owner=OWNER)

@@ -170,6 +170,7 @@ class SiteBindingRow:
 class UsernameRow:
     """`usernames_of_parties`."""
 
+    party_id: UUID
     username: str
 
 
@@ -182,9 +183,18 @@ class NamingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectRow:
-    """`project_with_authority`."""
+class CountRow:
+    """`membership_counts`."""
 
+    project_id: UUID
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRow:
+    """`projects_with_authority`."""
+
+    project_id: UUID
     project: str
     authority: str | None
 

@@ -49,9 +49,9 @@ class ViewEvidence:
         """What is viewed of a Project."""
 
         def read(tx: Transaction) -> ViewedProject:
-            params = {"project_id": project}
-            row = tx.maybe(ProjectRow, self._queries["project_with_authority"], params)
-            rows = tx.all(MembershipRow, self._queries["memberships"], {"ids": [project]})
+            params = {"ids": [project]}
+            row = tx.maybe(ProjectRow, self._queries["projects_with_authority"], params)
+            rows = tx.all(MembershipRow, self._queries["memberships"], params)
             return ViewedProject(
                 stored_project(project, row.project) if row else None,
                 stored_authority(project, row.authority) if row and row.authority is not None else None,

@@ -37,10 +37,10 @@ class ProjectDecisions(Protocol):
         """Beto's decision. No answer is no decision: `Unavailable`."""
         ...
 
-    def parties_allowed(
-        self, project: ProjectId, parties: Sequence[PartyId], permission: str
-    ) -> Mapping[PartyId, ProjectDecision]:
-        """As `project_allowed`, of several Parties: every decision or none."""
+    def all_allowed(
+        self, asked: Collection[tuple[ProjectId, PartyId]], permission: str
+    ) -> Mapping[tuple[ProjectId, PartyId], ProjectDecision]:
+        """As `project_allowed`, of several Parties in several Projects: every decision or none."""
         ...
 
 
@@ -170,8 +170,12 @@ class ViewReads(Protocol):
         """The Project as viewed, None if it is not in the view."""
         ...
 
-    def named_members(self, project: ProjectId, site: Site, now: datetime) -> NamedMembers | None:
-        """The Project's members by their names at the Site, None if the Project is not in the view."""
+    def named_members(
+        self, projects: Sequence[ProjectId], site: Site, now: datetime, *, most: int
+    ) -> Sequence[NamedMembers | None]:
+        """Each Project's members by their names at the Site, None if the Project is not in the view; all of
+        one snapshot. The first ones, in order, that have `most` members together, one at least.
+        """
         ...
 
     def members(self, project: ProjectId, now: datetime) -> Sequence[Membership]:
@@ -182,6 +186,6 @@ class ViewReads(Protocol):
 class ProjectSites(Protocol):
     """Knows where Projects have allocations (P19)."""
 
-    def has_allocation(self, project: ProjectId, site: Site) -> bool:
-        """Whether the Project has an allocation at the Site, retired ones included."""
+    def with_allocations(self, projects: Collection[ProjectId], site: Site) -> Collection[ProjectId]:
+        """Those of the Projects that have an allocation at the Site, retired ones included."""
         ...

@@ -114,16 +114,21 @@ WHERE named.provider = 'site' AND named.instance = %(site)s AND named.party_id =
 -- What follows in this transaction is read as of one moment.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 
--- name: project_with_authority
--- A Project and the authority over it.
-SELECT p.item AS project, a.item AS authority
+-- name: projects_with_authority
+-- Some Projects and the authority over each.
+SELECT p.id AS project_id, p.item AS project, a.item AS authority
 FROM projects.items p LEFT JOIN projects.items a ON a.scope = 'authorities' AND a.id = p.id
-WHERE p.scope = 'projects' AND p.id = %(project_id)s;
+WHERE p.scope = 'projects' AND p.id = ANY (%(ids)s::uuid[]);
+
+-- name: membership_counts
+-- How many memberships some Projects have, tombstones included.
+SELECT project_id, count(*) AS members FROM projects.memberships
+WHERE project_id = ANY (%(ids)s::uuid[]) GROUP BY project_id;
 
 -- name: usernames_of_parties
 -- Every username some Parties have at the Site. Like the next two, it is linear in the list whatever the planner knows of
 -- the tables: a view that was just loaded has no statistics yet.
-SELECT DISTINCT subject AS username FROM projects.party_bindings
+SELECT DISTINCT party_id, subject AS username FROM projects.party_bindings
 WHERE party_id = ANY (%(parties)s::uuid[]) AND provider = 'site' AND instance = %(site)s;
 
 -- name: binding_ids_of_usernames

@@ -29,6 +29,13 @@ class RenewedSet:
 
 
 @dataclass(frozen=True, slots=True)
+class MissedSet:
+    """`renew_sets`: where in the report a set stands that was not renewed."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class AccountReceiptRow:
     """`account_report`."""
 
@@ -38,7 +45,7 @@ class AccountReceiptRow:
 
 @dataclass(frozen=True, slots=True)
 class StandingSet:
-    """`standing_set`."""
+    """`standing_sets`."""
 
     known: bool
     site: str | None

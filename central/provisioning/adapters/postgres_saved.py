@@ -1,18 +1,20 @@
 """`SavedAllocations` in PostgreSQL: nothing leaves unchecked (P7, P9)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.queries import Query, load_queries
 from central.provisioning.adapters.arrays import plain_array
-from central.provisioning.adapters.rows import IdRow, PresentRow, SavedRow
+from central.provisioning.adapters.rows import IdRow, SavedRow
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId
 
 _FIRST = UUID(int=0)
+ProjectT = TypeVar("ProjectT", bound=UUID)
 
 
 class PostgresSavedAllocations:
@@ -37,11 +39,13 @@ class PostgresSavedAllocations:
 
         return self._database.run(read, repeatable=True)
 
-    def has_allocation(self, project: UUID, site: str) -> bool:
-        """Whether the Project has one at the Site, retired ones included: the view's `ProjectSites` (P19)."""
-        params = {"project_id": project, "site": site}
-        row = self._database.run(
-            lambda tx: tx.one(PresentRow, self._queries["has_allocation"], params), repeatable=True
+    def with_allocations(self, projects: Collection[ProjectT], site: str) -> Collection[ProjectT]:
+        """Those of the Projects that have one at the Site, retired ones included: the view's `ProjectSites`
+        (P19).
+        """
+        params = {"projects": list(projects), "site": site}
+        rows = self._database.run(
+            lambda tx: tx.all(IdRow, self._queries["projects_at_site"], params), repeatable=True
         )
         return row.present
 

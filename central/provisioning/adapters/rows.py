@@ -64,13 +64,6 @@ class IdRow:
 
 
 @dataclass(frozen=True, slots=True)
-class PresentRow:
-    """`has_allocation`."""
-
-    present: bool
-
-
-@dataclass(frozen=True, slots=True)
 class SavedRow:
     """`saved`: head, newest version and sighting of one allocation."""
 

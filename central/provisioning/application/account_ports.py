@@ -8,36 +8,55 @@ from uuid import UUID
 
 from central.kernel.site_names import Site
 from central.provisioning.domain.account import Account
-from central.provisioning.domain.account_report import AccountsOutcome, AccountsRefusal
+from central.provisioning.domain.account_report import AccountsRefusal, Told
 from central.provisioning.domain.confirmation import PartyAccounts
 from central.provisioning.domain.ids import AllocationId
 from central.provisioning.domain.observation import Content
 
 
 @dataclass(frozen=True, slots=True)
-class AccountReport:
-    """The complete set of one allocation's accounts. `content` names all it says but its time and id.
+class AccountSet:
+    """The complete set of one allocation's accounts. `content` names all it says.
 
-    `observed_at` is before the first read the report speaks of, in UTC. `accounts` makes the accounts, of
-    distinct native UIDs, on demand: of an unchanged set none is ever needed.
+    `accounts` makes the accounts, of distinct native UIDs, on demand: of an unchanged set none is ever
+    needed. `refused`: the set cannot be taken, whatever is saved.
+    """
+
+    allocation_id: AllocationId
+    accounts: Callable[[], Sequence[Account]]
+    content: Content
+    refused: AccountsRefusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AccountReport:
+    """One observation of complete sets, each allocation's once. `observed_at` is before the first read the
+    report speaks of, in UTC.
     """
 
     report_id: UUID
     site: Site
-    allocation_id: AllocationId
     observed_at: datetime
-    accounts: Callable[[], Sequence[Account]]
-    content: Content
+    sets: Sequence[AccountSet]
 
 
 class NativeAccounts(Protocol):
     """The Sites' complete sets, in one database."""
 
-    def replace(self, report: AccountReport, now: datetime) -> AccountsOutcome | AccountsRefusal:
-        """Takes a report whole or not at all, in one transaction with its receipt (P21, X7).
+    def replace(self, report: AccountReport, now: datetime) -> Told:
+        """Takes a report of one set whole or not at all, in one transaction with its receipt (P21, X7).
 
         An unchanged set is renewed in one statement. The same report again is told what it was told before
-        and renews nothing. Raises `Problem(COMMAND_REUSED)` if its id was another report's.
+        and renews nothing; of a refused one nothing is kept. Raises `Problem(COMMAND_REUSED)` if its id was
+        another report's.
+        """
+        ...
+
+    def replace_each(self, report: AccountReport, now: datetime) -> Sequence[Told]:
+        """Takes each set of a report whole or not at all, all of them in one transaction with the receipt,
+        which names the refused ones too: what each was told, in order (P12, P21, X7).
+
+        The number of statements does not grow with the sets. Raises as `replace`.
         """
         ...
 

@@ -26,12 +26,20 @@ class AccountsOutcome(StrEnum):
 
 
 class AccountsRefusal(StrEnum):
-    """Why a report was refused whole; the values are the wire's codes."""
+    """Why a set was refused whole; the values are the wire's codes. The last two are said only of one set
+    among several: alone, it is refused before it is judged, or its state is `CorruptState`.
+    """
 
     ALLOCATION_UNKNOWN = "allocation_unknown"
     STALE_REPORT = "stale_report"
     CONFLICTING_REPORT = "conflicting_report"
     OBSERVED_IN_FUTURE = "observed_in_future"
+    ACCOUNT_NAME_INVALID = "account_name_invalid"
+    STATE_CORRUPT = "state_corrupt"
+
+
+Told = AccountsOutcome | AccountsRefusal
+"""What became of a set."""
 
 
 @dataclass(frozen=True, slots=True)

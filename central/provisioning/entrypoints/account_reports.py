@@ -1,4 +1,4 @@
-"""A body as a complete set of accounts: checked whole, and refused whole (P21, P22).
+"""Bodies as complete sets of accounts: each set is checked whole, and refused whole (P21, P22).
 
 What a set says is named by its content: 128 bits of SHA-256 (X14) over `CANONICALISATION` and the canonical
 encoding of its accounts in the order of their native UIDs. Another way to encode needs another
@@ -16,11 +16,17 @@ import msgspec
 from central.kernel.problems import BODY_INVALID, BODY_TOO_LARGE, FieldError, Problem
 from central.kernel.site_names import Site
 from central.kernel.times import parse_observed
-from central.provisioning.application.account_ports import AccountReport
+from central.provisioning.application.account_ports import AccountReport, AccountSet
 from central.provisioning.domain.account import ACCOUNTS_MAX, Account, Naming, name_fault
+from central.provisioning.domain.account_report import AccountsRefusal
 from central.provisioning.domain.ids import AllocationId, canonical_uuid, content_digest, parse_uuid
 from central.provisioning.domain.observation import Content
-from central.provisioning.entrypoints.account_wire import AccountBody, AccountReportBody
+from central.provisioning.entrypoints.account_wire import (
+    SETS_MAX,
+    AccountBody,
+    AccountReportBody,
+    AccountSetsReportBody,
+)
 from central.provisioning.problems import ACCOUNT_NAME_INVALID
 
 CANONICALISATION: Final = b"pharos account set content 1\n"
@@ -40,27 +46,66 @@ class AccountReportReader:
         self._encoder = msgspec.json.Encoder(order="deterministic")
 
     def read(self, body: AccountReportBody, site: Site) -> AccountReport:
-        """The report in a body. Raises the `Problem` of the first rule broken."""
-        if len(body.accounts) > ACCOUNTS_MAX:
-            raise Problem(
-                BODY_TOO_LARGE,
-                f"the report holds {len(body.accounts)} accounts, at most {ACCOUNTS_MAX} are taken; a set "
-                "cannot be split, so give the allocation fewer accounts",
-            )
+        """The report in a body of one set. Raises the `Problem` of the first rule broken."""
         report_id = _uuid(body.report_id, "/reportId")
         observed_at = parse_observed(body.observed_at, field="/observedAt")
         allocation_id = AllocationId(_uuid(body.allocation_id, "/allocationId"))
-        content = self._content(body.accounts, self._naming.get(site, Naming.POSIX))
-        accounts = partial(_accounts, body.accounts)
-        return AccountReport(report_id, site, allocation_id, observed_at, accounts, content)
+        found = self._set(allocation_id, body.accounts, self._naming.get(site, Naming.POSIX), "")
+        return AccountReport(report_id, site, observed_at, (found,))
 
-    def _content(self, accounts: Sequence[AccountBody], naming: Naming) -> Content:
+    def read_sets(self, body: AccountSetsReportBody, site: Site) -> AccountReport:
+        """The report in a body of several sets; one with a name that cannot be is refused alone (P12).
+
+        Raises the `Problem` of the first rule broken.
+        """
+        if len(body.sets) > SETS_MAX:
+            raise Problem(
+                BODY_TOO_LARGE,
+                f"the report holds {len(body.sets)} sets, at most {SETS_MAX} are taken; split it",
+            )
+        report_id = _uuid(body.report_id, "/reportId")
+        observed_at = parse_observed(body.observed_at, field="/observedAt")
+        naming = self._naming.get(site, Naming.POSIX)
+        ids = [
+            AllocationId(_uuid(each.allocation_id, f"/sets/{place}/allocationId"))
+            for place, each in enumerate(body.sets)
+        ]
+        if len(set(ids)) != len(ids):
+            _refuse("/sets", "an allocation is named twice; name each once")
+        sets = []
+        for place, (allocation_id, each) in enumerate(zip(ids, body.sets, strict=True)):
+            try:
+                sets.append(self._set(allocation_id, each.accounts, naming, f"/sets/{place}"))
+            except Problem as problem:
+                if problem.spec is not ACCOUNT_NAME_INVALID:
+                    raise
+                content = Content(self._digest(each.accounts))
+                sets.append(AccountSet(allocation_id, tuple, content, AccountsRefusal.ACCOUNT_NAME_INVALID))
+        return AccountReport(report_id, site, observed_at, sets)
+
+    def _set(
+        self, allocation_id: AllocationId, accounts: Sequence[AccountBody], naming: Naming, at: str
+    ) -> AccountSet:
+        """One set; `at` is where in the body it stands."""
+        if len(accounts) > ACCOUNTS_MAX:
+            raise Problem(
+                BODY_TOO_LARGE,
+                f"the set holds {len(accounts)} accounts, at most {ACCOUNTS_MAX} are taken; a set cannot be "
+                "split, so give the allocation fewer accounts",
+            )
+        content = self._content(accounts, naming, at)
+        return AccountSet(allocation_id, partial(_accounts, accounts), content)
+
+    def _content(self, accounts: Sequence[AccountBody], naming: Naming, at: str) -> Content:
         sent = (naming, self._digest(accounts))
         known = self._known.get(sent)
         if known is not None:
             return known
-        canonical = sorted(map(_canonical, range(len(accounts)), accounts), key=attrgetter("native_uid"))
-        _check_names(accounts, naming)
+        canonical = sorted(
+            [_canonical(f"{at}/accounts/{place}", each) for place, each in enumerate(accounts)],
+            key=attrgetter("native_uid"),
+        )
+        _check_names(accounts, naming, at)
         if len(self._known) >= self._remembered:
             self._known = {}
         content = self._known[sent] = Content(self._digest(canonical))
@@ -70,9 +115,10 @@ class AccountReportReader:
         return content_digest(CANONICALISATION + self._encoder.encode(accounts))
 
 
-def _canonical(position: int, account: AccountBody) -> AccountBody:
-    """The account with its UUIDs in their one form. Raises the `Problem` it deserves."""
-    at = f"/accounts/{position}"
+def _canonical(at: str, account: AccountBody) -> AccountBody:
+    """The account, which stands at `at`, with its UUIDs in their one form. Raises the `Problem` it
+    deserves.
+    """
     party_id = str(_uuid(account.party_id, f"{at}/partyId"))
     binding_id = str(_uuid(account.binding_id, f"{at}/bindingId"))
     uid = account.native_uid
@@ -83,17 +129,17 @@ def _canonical(position: int, account: AccountBody) -> AccountBody:
     return msgspec.structs.replace(account, party_id=party_id, binding_id=binding_id)
 
 
-def _check_names(accounts: Sequence[AccountBody], naming: Naming) -> None:
+def _check_names(accounts: Sequence[AccountBody], naming: Naming, at: str) -> None:
     """No native UID twice, and every name of the Site's kind (P22)."""
     seen: set[str] = set()
     for position, account in enumerate(accounts):
         if account.native_uid in seen:
-            _refuse(f"/accounts/{position}/nativeUid", "the account is named twice; name each once")
+            _refuse(f"{at}/accounts/{position}/nativeUid", "the account is named twice; name each once")
         seen.add(account.native_uid)
     for position, account in enumerate(accounts):
         fault = name_fault(naming, _uuid(account.party_id, ""), account.name)
         if fault is not None:
-            pointer = f"/accounts/{position}/name"
+            pointer = f"{at}/accounts/{position}/name"
             raise Problem(ACCOUNT_NAME_INVALID, f"{pointer}: {fault}", errors=[FieldError(pointer, fault)])
 
 

@@ -1,6 +1,11 @@
-"""`POST /resource-provisioning/<site>/accounts`: the complete set of an allocation's accounts (P21)."""
+"""`POST /resource-provisioning/<site>/accounts` and `…/account-sets`: the complete set of one allocation's
+accounts, and those of many at once (P12, P21).
+"""
 
 import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -57,7 +62,8 @@ class AccountRoutes:
         blueprint = Blueprint(
             f"intake_accounts_{site}", __name__, url_prefix=f"/resource-provisioning/{site}"
         )
-        blueprint.add_url_rule("/accounts", "accounts", partial(self.accounts, site), methods=["POST"])
+        for path, view in (("accounts", self.accounts), ("account-sets", self.account_sets)):
+            blueprint.add_url_rule(f"/{path}", path, partial(view, site), methods=["POST"])
         return blueprint
 
     def accounts(self, site: Site) -> Response:
@@ -69,14 +75,36 @@ class AccountRoutes:
         now = self.clock()
         report = self.reader.read(body, site)
         with bound(commandId=str(report.report_id)):
-            try:
+            with _refusing(site):
                 outcome = self.report_accounts(report, now)
-            except AccountsRefused as error:
-                event(_LOG, "accounts_refused", level=logging.WARNING, site=site, code=error.reason.value)
-                raise Problem(*_REFUSED[error.reason]) from None
             event(_LOG, "accounts", site=site, accounts=len(body.accounts), outcome=outcome.value)
         return answer(
             account_wire.account_receipt(
-                report.report_id, report.allocation_id, outcome, len(body.accounts), now
+                report.report_id, report.sets[0].allocation_id, outcome, len(body.accounts), now
             )
         )
+
+    def account_sets(self, site: Site) -> Response:
+        """Takes the complete sets of several allocations; one that is refused takes no other with it."""
+        open_site(self.keys, site)
+        body = read_json(
+            account_wire.AccountSetsReportBody, limits=LIMITS, body_bytes=account_wire.SETS_BYTES_MAX
+        )
+        now = self.clock()
+        report = self.reader.read_sets(body, site)
+        with bound(commandId=str(report.report_id)):
+            with _refusing(site):
+                told = self.report_accounts.each(report, now)
+            counts = dict(Counter([outcome.value for outcome in told]))
+            event(_LOG, "account_sets", site=site, sets=len(told), outcomes=counts)
+        return answer(account_wire.set_outcomes(report, told, now))
+
+
+@contextmanager
+def _refusing(site: Site) -> Iterator[None]:
+    """A report that is refused as a whole is told so, and logged."""
+    try:
+        yield
+    except AccountsRefused as error:
+        event(_LOG, "accounts_refused", level=logging.WARNING, site=site, code=error.reason.value)
+        raise Problem(*_REFUSED[error.reason]) from None

@@ -65,11 +65,10 @@ SELECT h.version AS head_version, h.digest AS head_digest, v.version, v.digest, 
 -- name: ids_of_project
 SELECT allocation_id AS id FROM provisioning.allocation_sightings WHERE project_id = %(project_id)s ORDER BY 1;
 
--- name: has_allocation
--- Whether a Project has an allocation at a Site, retired ones included (P19).
-SELECT EXISTS (
-    SELECT FROM provisioning.allocation_sightings WHERE project_id = %(project_id)s AND site = %(site)s
-) AS present;
+-- name: projects_at_site
+-- Which of some Projects have an allocation at a Site, retired ones included (P19).
+SELECT DISTINCT project_id AS id FROM provisioning.allocation_sightings
+ WHERE project_id = ANY (%(projects)s::uuid[]) AND site = %(site)s;
 
 -- name: ids_after
 -- The next allocations in id order.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
@@ -43,10 +44,10 @@ class Sites:
     known: set[tuple[UUID, str]] = field(default_factory=lambda: {(UUID(PROJECT), "slurm")})
     error: Exception | None = None
 
-    def has_allocation(self, project: ProjectId, site: Site) -> bool:
+    def with_allocations(self, projects: Collection[ProjectId], site: Site) -> Collection[ProjectId]:
         if self.error:
             raise self.error
-        return (project, site) in self.known
+        return {project for project in projects if (project, site) in self.known}
 
 
 def member_finder(view: View, sites: Sites) -> FindMember:

@@ -253,7 +253,7 @@ def test_p19_ten_thousand_members_are_read_before_the_planner_knows_the_tables(v
     ]
     truth.projects[project] |= {"members": members, "revision": 2}
     view.load()
-    viewed = view.reads.named_members(ProjectId(UUID(project)), SLURM, view.now())
+    (viewed,) = view.reads.named_members([ProjectId(UUID(project))], SLURM, view.now(), most=1)
     assert viewed is not None
     assert len(viewed.names) == len(viewed.memberships) == count
 

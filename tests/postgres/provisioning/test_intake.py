@@ -65,6 +65,7 @@ def test_nothing_is_mounted_for_a_site_without_a_key(intake_database: Database, 
     app = build_app(intake_database, Intake(keys, INSTANCE, projects))
     rules = [rule.rule for rule in app.url_map.iter_rules() if rule.rule.startswith("/resource-provisioning")]
     assert sorted(rules) == [
+        "/resource-provisioning/slurm/account-sets",
         "/resource-provisioning/slurm/accounts",
         "/resource-provisioning/slurm/allocations/<allocation>",
         "/resource-provisioning/slurm/reports",

@@ -57,9 +57,8 @@ def test_by_id_and_by_project(agent: Agent, saved: PostgresSavedAllocations) -> 
     assert (one.version, one.allocation.facts.project_id) == (1, PROJECT)
     assert saved.by_id(AllocationId(UUID(int=1))) is None
     assert saved.by_project(UUID(int=1)) == []
-    assert saved.has_allocation(PROJECT, "slurm")
-    assert not saved.has_allocation(PROJECT, "k8s")
-    assert not saved.has_allocation(UUID(int=1), "slurm")
+    assert saved.with_allocations([PROJECT, UUID(int=1)], "slurm") == {PROJECT}
+    assert not saved.with_allocations([PROJECT], "k8s")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
