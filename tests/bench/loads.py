@@ -22,7 +22,8 @@ import psycopg
 from tests.bench.intake import BATCH, ROWS, SITES, SPAWN, Bodies, headers_of
 from tests.bench.tables import HEADS, SIGHTINGS
 
-SECONDS = 0.6
+SECONDS = 1.5
+"""One turn: many requests, for at its end one Site waits for the other's last."""
 SETS = 5
 ACCOUNTS = 1_000
 _READY_SECONDS = 180

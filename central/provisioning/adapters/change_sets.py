@@ -1,6 +1,6 @@
-"""New versions of many allocations as a few statements, whatever their number (P7, P8, F09).
+"""New versions of many allocations as one statement, whatever their number (P7, P8, F09).
 
-They leave exactly what the generic aggregate store leaves one by one: a version, a moved head, a receipt.
+It leaves exactly what the generic aggregate store leaves one by one: a version, a moved head, a receipt.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from typing import Final
 
 from central.kernel.database import Transaction
 from central.kernel.driver_errors import ConstraintViolated, TransactionConflict
-from central.kernel.queries import Queries
-from central.provisioning.adapters.arrays import hex_array, plain_array
+from central.kernel.queries import Queries, Query
+from central.provisioning.adapters.arrays import hex_array, plain_array, uuid_array
 from central.provisioning.adapters.report_receipts import command_digests, commands_of, reused
-from central.provisioning.adapters.rows import encode_answer, standing_of
-from central.provisioning.adapters.snapshots import encode_snapshot, version_digest
+from central.provisioning.adapters.rows import Written, encode_answer, standing_of
+from central.provisioning.adapters.snapshots import KnownVersions, encode_snapshot, version_digest
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Allocation
 from central.provisioning.domain.decision import Outcome
@@ -39,50 +39,51 @@ class Touch:
     version: int
 
 
-def write_changes(
-    tx: Transaction, queries: Queries, report: Report, changes: Sequence[Change], now: datetime
-) -> None:
-    """Writes versions, heads, sightings and receipts; `TransactionConflict` if one moved meanwhile."""
-    first = [change for change in changes if change.version == 1]
-    later = [change for change in changes if change.version > 1]
-    for verb, same in (("add", first), ("move", later)):
-        if same:
-            _write(tx, queries, verb, _columns(report, same) | {"now": now}, len(same))
+class ChangeSets:
+    """Writes them; safe to share between threads. What it writes is `known` afterwards."""
+
+    def __init__(self, queries: Queries, known: KnownVersions) -> None:
+        self._queries = queries
+        self._known = known
+
+    def change(self, tx: Transaction, report: Report, changes: Sequence[Change], now: datetime) -> None:
+        """Writes versions, heads, sightings and receipts; `TransactionConflict` if one moved meanwhile."""
+        first = [change for change in changes if change.version == 1]
+        later = [change for change in changes if change.version > 1]
+        for query, same in (("add_changes", first), ("move_changes", later)):
+            if same:
+                params = _columns(report, same, self._known) | {"now": now}
+                _write(tx, self._queries[query], params, len(same))
+
+    def touch(self, tx: Transaction, report: Report, touches: Sequence[Touch]) -> None:
+        """Renews sightings together with what was said this time."""
+        if not touches:
+            return
+        params = {
+            "ids": plain_array(report.allocation_ids[touch.position] for touch in touches),
+            "versions": plain_array(touch.version for touch in touches),
+            "contents": plain_array(report.contents[touch.position] for touch in touches),
+            "site": report.site,
+            "observed_at": report.observed_at,
+        }
+        if tx.execute(self._queries["touch_sightings"], params) != len(touches):
+            raise TransactionConflict("an allocation moved while it was decided")
 
 
-def _write(tx: Transaction, queries: Queries, verb: str, params: dict[str, object], wanted: int) -> None:
-    """``verb`` is what becomes of heads and sightings: `add` or `move`."""
+def _write(tx: Transaction, query: Query, params: dict[str, object], wanted: int) -> None:
     try:
-        tx.execute(queries["add_versions"], params)
-        heads = tx.execute(queries[f"{verb}_heads"], params)
-        sightings = tx.execute(queries[f"{verb}_sightings"], params)
-        tx.execute(queries["add_receipts"], params)
+        written = tx.one(Written, query, params)
     except ConstraintViolated as error:
         if error.constraint == "receipts_pkey":
             raise reused() from None
         if error.constraint in _RACES:
             raise TransactionConflict("an allocation was first reported by another Site meanwhile") from None
         raise
-    if not heads == sightings == wanted:
+    if not written.heads == written.sightings == wanted:
         raise TransactionConflict("an allocation moved while it was decided")
 
 
-def write_touches(tx: Transaction, queries: Queries, report: Report, touches: Sequence[Touch]) -> None:
-    """Renews sightings together with what was said this time."""
-    if not touches:
-        return
-    params = {
-        "ids": plain_array(report.allocation_ids[touch.position] for touch in touches),
-        "versions": plain_array(touch.version for touch in touches),
-        "contents": plain_array(report.contents[touch.position] for touch in touches),
-        "site": report.site,
-        "observed_at": report.observed_at,
-    }
-    if tx.execute(queries["touch_sightings"], params) != len(touches):
-        raise TransactionConflict("an allocation moved while it was decided")
-
-
-def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
+def _columns(report: Report, changes: Sequence[Change], known: KnownVersions) -> dict[str, object]:
     positions = [change.position for change in changes]
     afters = [change.after for change in changes]
     versions = [change.version for change in changes]
@@ -91,6 +92,8 @@ def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
         version_digest(after.allocation_id, version, snapshot)
         for after, version, snapshot in zip(afters, versions, snapshots, strict=True)
     ]
+    for digest, after in zip(digests, afters, strict=True):
+        known.learn(digest, after)
     answers = {
         revision: encode_answer(Answered(Outcome.CHANGED, revision))
         for revision in {after.revision for after in afters}
@@ -100,12 +103,12 @@ def _columns(report: Report, changes: Sequence[Change]) -> dict[str, object]:
         "versions": plain_array(versions),
         "commands": plain_array(commands_of(report, positions)),
         "snapshots": b"\n".join(snapshots).decode(),
-        "digests": hex_array(digests),
-        "projects": plain_array(after.facts.project_id for after in afters),
+        "digests": b"".join(digests),
+        "projects": uuid_array(after.facts.project_id for after in afters),
         "revisions": plain_array(after.revision for after in afters),
         "standings": plain_array(standing_of(after).value for after in afters),
         "contents": plain_array(report.contents[position] for position in positions),
-        "request_digests": hex_array(command_digests(report, positions)),
+        "request_digests": b"".join(command_digests(report, positions)),
         "answers": hex_array(answers[after.revision] for after in afters),
         "site": report.site,
         "observed_at": report.observed_at,

@@ -14,9 +14,10 @@ from central.kernel.errors import CorruptState
 from central.kernel.observability import event
 from central.kernel.queries import load_queries
 from central.provisioning.adapters.arrays import joined_array, plain_array
-from central.provisioning.adapters.change_sets import Change, Touch, write_changes, write_touches
+from central.provisioning.adapters.change_sets import Change, ChangeSets, Touch
 from central.provisioning.adapters.report_receipts import ReportReceipts
 from central.provisioning.adapters.rows import Renewed, SavedRow
+from central.provisioning.adapters.snapshots import KnownVersions
 from central.provisioning.application.ports import Decide, Settlement
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Saved
@@ -36,6 +37,8 @@ class PostgresAllocations:
         self._database = database
         self._queries = load_queries("central.provisioning")
         self._receipts = ReportReceipts(self._queries)
+        self._known = KnownVersions()
+        self._sets = ChangeSets(self._queries, self._known)
 
     def settle(self, report: Report, decide: Decide, now: datetime) -> Settlement:
         """See `Allocations`."""
@@ -113,8 +116,8 @@ class PostgresAllocations:
                 changes.append(Change(position, version + 1, decision.allocation))
             elif decision.outcome is Outcome.SEEN:
                 touches.append(Touch(position, version))
-        write_changes(tx, self._queries, report, changes, now)
-        write_touches(tx, self._queries, report, touches)
+        self._sets.change(tx, report, changes, now)
+        self._sets.touch(tx, report, touches)
         return answers
 
     def _load(self, tx: Transaction, report: Report, positions: Sequence[int]) -> dict[int, Found]:
@@ -124,7 +127,7 @@ class PostgresAllocations:
         found: dict[int, Found] = {}
         for position, text, row in zip(positions, ids, rows, strict=True):
             try:
-                found[position] = row.saved(uuid_of(text))
+                found[position] = row.saved(uuid_of(text), self._known)
             except CorruptState as error:
                 found[position] = error
         return found

@@ -9,6 +9,7 @@ from central.kernel.errors import CorruptState
 from central.kernel.queries import Query, load_queries
 from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.rows import IdRow, SavedRow
+from central.provisioning.adapters.snapshots import KnownVersions
 from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId
@@ -23,6 +24,7 @@ class PostgresSavedAllocations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._queries = load_queries("central.provisioning")
+        self._known = KnownVersions()
         self._evidence = load_queries("central.provisioning", "evidence.sql")
 
     def by_id(self, allocation: AllocationId) -> Saved | None:
@@ -75,4 +77,4 @@ class PostgresSavedAllocations:
 
     def _saved(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved | None]:
         rows = tx.all(SavedRow, self._queries["saved"], {"ids": plain_array(ids)})
-        return [row.saved(allocation_id) for allocation_id, row in zip(ids, rows, strict=True)]
+        return [row.saved(allocation_id, self._known) for allocation_id, row in zip(ids, rows, strict=True)]

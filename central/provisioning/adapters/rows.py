@@ -10,7 +10,7 @@ import msgspec
 
 from central.kernel.errors import CorruptState
 from central.kernel.times import stored_instant
-from central.provisioning.adapters.snapshots import KIND, decode_snapshot, version_digest
+from central.provisioning.adapters.snapshots import KIND, KnownVersions, version_digest
 from central.provisioning.application.report import Answered
 from central.provisioning.domain.allocation import Allocation, Lifecycle, Saved
 from central.provisioning.domain.decision import Outcome, RefusalCode
@@ -38,6 +38,14 @@ class Renewed:
 
     positions: list[int]
     revisions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What `add_changes` and `move_changes` wrote: numbers of rows."""
+
+    heads: int
+    sightings: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +88,7 @@ class SavedRow:
     content: str | None
     seen_at: datetime | None
 
-    def saved(self, allocation_id: UUID) -> Saved | None:
+    def saved(self, allocation_id: UUID, known: KnownVersions) -> Saved | None:
         """The allocation, every row checked against every other; None where none of them is."""
         if self.version is None and self.head_version is None and self.sighted_version is None:
             return None
@@ -89,7 +97,7 @@ class SavedRow:
         digest = version_digest(allocation_id, self.version, self.snapshot.encode())
         if not digest == self.digest == self.head_digest:
             raise CorruptState(f"{KIND} {allocation_id}: version {self.version} differs from its digest")
-        allocation = decode_snapshot(allocation_id, self.snapshot)
+        allocation = known.allocation(digest, allocation_id, self.snapshot)
         sighted = (self.site, self.project_id, self.sighted_version, self.revision, self.standing)
         wanted = (
             allocation.site,

@@ -15,7 +15,7 @@ from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339, parse_rfc3339
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Reason
 from central.provisioning.domain.amounts import Amounts, amounts_of, by_component
-from central.provisioning.domain.ids import AllocationId, WaldurInstance
+from central.provisioning.domain.ids import REMEMBERED, AllocationId, WaldurInstance
 from central.provisioning.domain.observation import ProviderProjectRef, ProviderState
 
 KIND: Final = "allocation"
@@ -49,6 +49,7 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
 
 _DECODER: Final = msgspec.json.Decoder(Snapshot)
+_NOTHING: Final = (None, None)
 
 
 def encode_snapshot(allocation: Allocation) -> bytes:
@@ -108,6 +109,34 @@ def decode_snapshot(allocation_id: UUID, snapshot: str) -> Allocation:
     if allocation.allocation_id != allocation_id:
         raise CorruptState(f"{KIND} {allocation_id}: the snapshot is another's")
     return allocation
+
+
+class KnownVersions:
+    """The version each allocation had when this process last wrote or read it: what one report leaves, the
+    next one finds, without decoding it.
+
+    It is known by its digest, which is asked for only after it was computed from the very bytes of a row, so
+    it names exactly what was decoded or encoded then. Forgets everything when it knows `remembered`
+    allocations. Safe to share between threads: what another learned meanwhile has another digest.
+    """
+
+    def __init__(self, *, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._known: dict[UUID, tuple[bytes, Allocation]] = {}
+
+    def learn(self, digest: bytes, allocation: Allocation) -> None:
+        """This allocation's version has this digest."""
+        if len(self._known) >= self._remembered:
+            self._known = {}
+        self._known[allocation.allocation_id] = (digest, allocation)
+
+    def allocation(self, digest: bytes, allocation_id: UUID, snapshot: str) -> Allocation:
+        """The allocation of a version with this digest. Raises as `decode_snapshot`."""
+        known, allocation = self._known.get(allocation_id, _NOTHING)
+        if known != digest or allocation is None:
+            allocation = decode_snapshot(allocation_id, snapshot)
+            self.learn(digest, allocation)
+        return allocation
 
 
 def version_digest(allocation_id: UUID, version: int, snapshot: bytes) -> bytes:

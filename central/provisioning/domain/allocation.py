@@ -1,9 +1,9 @@
 """An allocation: what a Project has at a Site, as far as the Site's reports prove it (P1, P4)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 from uuid import UUID
 
 from central.kernel.site_names import Site
@@ -29,6 +29,9 @@ class Reason(StrEnum):
     PROVISIONING = "provisioning"
     PROVIDER_ERRED = "provider_erred"
     LIMITS_NOT_APPLIED = "limits_not_applied"
+
+
+_LIMITS: Final = (Reason.LIMITS_NOT_APPLIED,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +94,19 @@ def lifecycle_of(facts: Facts) -> tuple[Lifecycle, tuple[Reason, ...]]:
     """
     if facts.state is ProviderState.TERMINATED:
         return Lifecycle.RETIRED, ()
-    held: Sequence[tuple[Reason, bool]] = (
-        (Reason.PROJECT_UNBOUND, facts.project_id is None),
-        (Reason.PROVISIONING, facts.state in TRANSITIONAL),
-        (Reason.PROVIDER_ERRED, facts.state is ProviderState.ERRED),
-        (Reason.LIMITS_NOT_APPLIED, facts.configured is None or facts.applied != facts.configured),
-    )
-    reasons = tuple(reason for reason, holds in held if holds)
-    if any(reason is not Reason.LIMITS_NOT_APPLIED for reason in reasons):
-        return Lifecycle.PENDING, reasons
+    reasons: list[Reason] = []
+    if facts.project_id is None:
+        reasons.append(Reason.PROJECT_UNBOUND)
+    if facts.state in TRANSITIONAL:
+        reasons.append(Reason.PROVISIONING)
+    if facts.state is ProviderState.ERRED:
+        reasons.append(Reason.PROVIDER_ERRED)
+    applied = facts.configured is not None and facts.applied == facts.configured
+    if reasons:
+        return Lifecycle.PENDING, (*reasons, *(() if applied else _LIMITS))
     if facts.paused:
         return Lifecycle.SUSPENDED, ()
-    if not reasons:
+    if applied:
         return Lifecycle.READY, ()
     in_force = facts.applied is not None and facts.applied.pairs
-    return (Lifecycle.CHANGING if in_force else Lifecycle.PENDING), reasons
+    return (Lifecycle.CHANGING if in_force else Lifecycle.PENDING), _LIMITS

@@ -75,49 +75,64 @@ SELECT DISTINCT project_id AS id FROM provisioning.allocation_sightings
 SELECT id FROM provisioning.aggregate_heads
  WHERE kind = 'allocation' AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
--- name: add_versions
--- Snapshots come as one text, a line each: canonical JSON has no line end of its own.
-INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
-SELECT 'allocation', u.id, u.version, u.command_id, u.snapshot::json, decode(u.digest, 'hex'), %(now)s
-  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[],
-              string_to_array(%(snapshots)s::text, E'\n'), %(digests)s::text[])
-       AS u (id, version, command_id, snapshot, digest);
+-- name: add_changes
+-- First versions: version, head, sighting and receipt of each. Snapshots come as one text, a line each (canonical JSON
+-- has no line end of its own), digests as one row of bytes, 32 each. The counts tell whether every one was written.
+WITH change AS MATERIALIZED (
+    SELECT u.*, substr(%(digests)b::bytea, 32 * n::integer - 31, 32) AS digest,
+           substr(%(request_digests)b::bytea, 32 * n::integer - 31, 32) AS request_digest
+      FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[],
+                  string_to_array(%(snapshots)s::text, E'\n'), %(projects)s::uuid[], %(revisions)s::integer[],
+                  %(standings)s::text[], %(contents)s::uuid[], %(answers)s::text[])
+           WITH ORDINALITY AS u (id, version, command_id, snapshot, project_id, revision, standing, content, answer, n)
+), versions AS (
+    INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
+    SELECT 'allocation', id, version, command_id, snapshot::json, digest, %(now)s FROM change
+), heads AS (
+    INSERT INTO provisioning.aggregate_heads (kind, id, version, digest)
+    SELECT 'allocation', id, version, digest FROM change
+    RETURNING id
+), sightings AS (
+    INSERT INTO provisioning.allocation_sightings
+           (allocation_id, site, project_id, version, revision, standing, content, seen_at)
+    SELECT id, %(site)s, project_id, version, revision, standing::"char", content, %(observed_at)s FROM change
+    RETURNING allocation_id
+), receipts AS (
+    INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
+    SELECT command_id, request_digest, 'allocation', id, version, decode(answer, 'hex'), %(now)s FROM change
+)
+SELECT (SELECT count(*) FROM heads) AS heads, (SELECT count(*) FROM sightings) AS sightings;
 
--- name: add_heads
--- Heads of first versions.
-INSERT INTO provisioning.aggregate_heads (kind, id, version, digest)
-SELECT 'allocation', u.id, u.version, decode(u.digest, 'hex')
-  FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::text[]) AS u (id, version, digest);
-
--- name: move_heads
--- Compare-and-set (F09): a head moves only from the version that was decided upon. OFFSET 0: as in `saved`.
-UPDATE provisioning.aggregate_heads h
-   SET version = u.version, digest = decode(u.digest, 'hex')
-  FROM (
-       SELECT 'allocation' AS kind, r.*
-         FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(digests)s::text[]) AS r (id, version, digest)
-       OFFSET 0
-       ) AS u
- WHERE h.kind = u.kind AND h.id = u.id AND h.version = u.version - 1;
-
--- name: add_sightings
--- Sightings of first versions.
-INSERT INTO provisioning.allocation_sightings
-       (allocation_id, site, project_id, version, revision, standing, content, seen_at)
-SELECT u.id, %(site)s, u.project_id, u.version, u.revision, u.standing::"char", u.content, %(observed_at)s
-  FROM unnest(%(ids)s::uuid[], %(projects)s::uuid[], %(versions)s::integer[], %(revisions)s::integer[],
-              %(standings)s::text[], %(contents)s::uuid[])
-       AS u (id, project_id, version, revision, standing, content);
-
--- name: move_sightings
--- Every change moves the sighting with it, from the version and a time before the one that was decided upon (P8).
-UPDATE provisioning.allocation_sightings s
-   SET project_id = u.project_id, version = u.version, revision = u.revision, standing = u.standing::"char",
-       content = u.content, seen_at = %(observed_at)s
-  FROM unnest(%(ids)s::uuid[], %(projects)s::uuid[], %(versions)s::integer[], %(revisions)s::integer[],
-              %(standings)s::text[], %(contents)s::uuid[])
-       AS u (id, project_id, version, revision, standing, content)
- WHERE s.allocation_id = u.id AND s.version = u.version - 1 AND s.site = %(site)s AND s.seen_at < %(observed_at)s;
+-- name: move_changes
+-- Later versions, as `add_changes`. Compare-and-set (F09): head and sighting move only from the version that was decided
+-- upon, the sighting also from a time before (P8). The kind is a column of `change` and no constant: as in `saved`.
+WITH change AS MATERIALIZED (
+    SELECT 'allocation' AS kind, u.*, substr(%(digests)b::bytea, 32 * n::integer - 31, 32) AS digest,
+           substr(%(request_digests)b::bytea, 32 * n::integer - 31, 32) AS request_digest
+      FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[],
+                  string_to_array(%(snapshots)s::text, E'\n'), %(projects)s::uuid[], %(revisions)s::integer[],
+                  %(standings)s::text[], %(contents)s::uuid[], %(answers)s::text[])
+           WITH ORDINALITY AS u (id, version, command_id, snapshot, project_id, revision, standing, content, answer, n)
+), versions AS (
+    INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
+    SELECT kind, id, version, command_id, snapshot::json, digest, %(now)s FROM change
+), heads AS (
+    UPDATE provisioning.aggregate_heads h SET version = u.version, digest = u.digest
+      FROM change u
+     WHERE h.kind = u.kind AND h.id = u.id AND h.version = u.version - 1
+    RETURNING u.id
+), sightings AS (
+    UPDATE provisioning.allocation_sightings s
+       SET project_id = u.project_id, version = u.version, revision = u.revision, standing = u.standing::"char",
+           content = u.content, seen_at = %(observed_at)s
+      FROM change u
+     WHERE s.allocation_id = u.id AND s.version = u.version - 1 AND s.site = %(site)s AND s.seen_at < %(observed_at)s
+    RETURNING u.id
+), receipts AS (
+    INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
+    SELECT command_id, request_digest, kind, id, version, decode(answer, 'hex'), %(now)s FROM change
+)
+SELECT (SELECT count(*) FROM heads) AS heads, (SELECT count(*) FROM sightings) AS sightings;
 
 -- name: touch_sightings
 -- Seen again by decision: the time, and what was said this time.
@@ -125,10 +140,3 @@ UPDATE provisioning.allocation_sightings s
    SET seen_at = %(observed_at)s, content = u.content
   FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(contents)s::uuid[]) AS u (id, version, content)
  WHERE s.allocation_id = u.id AND s.version = u.version AND s.site = %(site)s AND s.seen_at < %(observed_at)s;
-
--- name: add_receipts
-INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
-SELECT u.command_id, decode(u.request_digest, 'hex'), 'allocation', u.id, u.version, decode(u.answer, 'hex'),
-       %(now)s
-  FROM unnest(%(commands)s::uuid[], %(request_digests)s::text[], %(ids)s::uuid[], %(versions)s::integer[],
-              %(answers)s::text[]) AS u (command_id, request_digest, id, version, answer);
