@@ -57,6 +57,7 @@ class Running:
         self.url = f"{self.git.url}/{REPOSITORY}"
         self.oidc = (host.keys / "oidc.pem").read_text()
         self.tokens: list[str] = []
+        self.identities: dict[str, dict[str, Any]] = {}
         self.desk.mint = self._mint
         self._repository(folder)
         self._furnish()
@@ -192,16 +193,17 @@ class Running:
         return self.host.exec(list(words), user=user, check=False).stdout
 
     def identity(self, user: str = "alice") -> dict[str, Any]:
-        shown = self.slurm(
-            *f"sacctmgr -nP show assoc cluster=icarus account=pharos user={user} format=ID".split()
-        )
-        uid = int(self.slurm("id", "-u", user))
-        return {
-            "username": user,
-            "uidNumber": uid,
-            "nativeUid": f"{uuid4()}/{shown.strip()}",
-            "account": "pharos",
-        }
+        """The saved account, as it was when it was first asked for: an outage here is none of central's."""
+        if user not in self.identities:
+            asked = f"sacctmgr -nP show assoc cluster=icarus account=pharos user={user} format=ID"
+            association = int(self.slurm(*asked.split()))
+            self.identities[user] = {
+                "username": user,
+                "uidNumber": int(self.slurm("id", "-u", user)),
+                "nativeUid": f"{uuid4()}/{association}",
+                "account": "pharos",
+            }
+        return dict(self.identities[user])
 
     def jobs(self, issued: Issued) -> list[str]:
         """Ids of every job of the command that accounting ever saw, requeues once."""

@@ -26,7 +26,7 @@ from site_bundle.runtime.application.ports import (
     Word,
 )
 from site_bundle.runtime.application.words import Words
-from site_bundle.runtime.domain.command import StageName
+from site_bundle.runtime.domain.command import Identity, StageName
 from site_bundle.runtime.domain.jobs import JobRef
 from site_bundle.runtime.domain.marker import marker_of
 from site_bundle.runtime.domain.rejections import RETRIED
@@ -38,6 +38,7 @@ from site_bundle.runtime.domain.stage import (
     State,
     identity_stands,
     intend,
+    is_associated,
     refused,
     submitted,
     why_not_begun,
@@ -88,9 +89,7 @@ class BeginStage:
             wanted = asked(command.submit.resources, command.submit.time_limit_seconds)
         except InexactError as error:
             return self._refuse(stage, error.code, now)
-        account = self.accounts.account(command.identity.username)
-        associations = self.accounts.associations(command.identity)
-        if not identity_stands(command.identity, account, associations):
+        if not self._identity_stands(command.identity):
             return self._refuse(stage, IDENTITY_CHANGED, now)
         if self.observe:
             self.events.would(stage, "submit")
@@ -104,6 +103,20 @@ class BeginStage:
         if now > token.valid_until:
             raise UnavailableError("member_token_expired", found="a token that is not valid any more")
         return self._submit(stage, self._job(stage, wanted, token), token, now)
+
+    def _identity_stands(self, identity: Identity) -> bool:
+        account = self.accounts.account(identity.username)
+        associations = self.accounts.associations(identity)
+        if account is None and is_associated(identity, associations):
+            # A directory that is away behind a cache says "no such user" too: two owners that disagree are
+            # no proof (X1).
+            raise UnavailableError(
+                "names_unavailable",
+                found="the user does not resolve, and accounting still has the saved association",
+                wanted="the directory's names on this host",
+                remedy="look at sssd and the directory; for a member who left, remove the association",
+            )
+        return identity_stands(identity, account, associations)
 
     def _job(self, stage: Stage, wanted: Asked, token: MemberToken) -> Job:
         action = stage.command.submit

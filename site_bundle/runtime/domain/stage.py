@@ -85,10 +85,15 @@ def identity_stands(identity: Identity, account: Account | None, associations: C
     """Whether name, number and association are still the saved ones (E1). `associations`: ids of this user in
     this account.
     """
-    _, slash, number = identity.native_uid.rpartition("/")
-    if account is None or account.uid_number != identity.uid_number or not slash:
+    if account is None or account.uid_number != identity.uid_number:
         return False
-    return number.isascii() and number.isdecimal() and int(number) in associations
+    return is_associated(identity, associations)
+
+
+def is_associated(identity: Identity, associations: Collection[int]) -> bool:
+    """Whether the saved association is still one of this user in this account."""
+    _, slash, number = identity.native_uid.rpartition("/")
+    return bool(slash) and number.isascii() and number.isdecimal() and int(number) in associations
 
 
 def intend(stage: Stage, now: datetime) -> Stage:

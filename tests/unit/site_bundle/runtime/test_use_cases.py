@@ -99,6 +99,25 @@ def test_e5_without_a_token_it_waits_and_runs_out(world: World, token: Any, code
     assert said(world)["ack"]["code"] == "command_expired"
 
 
+def test_x1_e1_name_that_is_gone_while_accounting_has_it_is_no_absence(world: World) -> None:
+    """sssd with an unreachable directory says "no such user" of whom it has not cached."""
+    world.receive(COMMAND)
+    there, world.who = world.who, None
+    with pytest.raises(UnavailableError) as waits:
+        world.turn()
+    assert waits.value.code == "names_unavailable" and world.sent == []
+    world.who = there
+    world.turn()
+    assert len(world.jobs) == 1
+
+
+def test_e1_name_and_association_gone_is_another_incarnation(world: World) -> None:
+    world.receive(COMMAND)
+    world.who, world.ids = None, frozenset()
+    world.turn()
+    assert said(world)["ack"]["code"] == "identity_changed" and world.jobs == []
+
+
 def test_e3_command_central_knows_as_acknowledged_is_set_aside(world: World) -> None:
     world.receive(COMMAND)
     world.token = PeerRefusedError("command_acknowledged", status=409, found="status 409")

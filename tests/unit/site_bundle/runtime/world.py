@@ -57,6 +57,8 @@ class World:
         self.result: Output | None = Output(REF, "c" * 40)
         self.events: list[tuple[Any, ...]] = []
         self.die_at = ""
+        self.who: Account | None = Account(UID, "/home/alice")
+        self.ids = frozenset({42})
         self.journal: SqliteCommandJournal = open_command_journal(folder / "journal.sqlite")
 
     def restart(self) -> None:
@@ -94,10 +96,10 @@ class World:
         self.sent.append(word)
 
     def account(self, _name: str) -> Account | None:
-        return Account(UID, "/home/alice")
+        return self.who
 
     def associations(self, _identity: Identity) -> frozenset[int]:
-        return frozenset({42})
+        return self.ids
 
     def submit(self, job: Job, _token: MemberToken) -> Outcome:
         if self.outcome is not None:
