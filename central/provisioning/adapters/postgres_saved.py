@@ -49,7 +49,8 @@ class PostgresSavedAllocations:
         rows = self._database.run(
             lambda tx: tx.all(IdRow, self._queries["projects_at_site"], params), repeatable=True
         )
-        return row.present
+        here = {row.id for row in rows}
+        return {project for project in projects if project in here}
 
     def page(self, after: AllocationId | None, limit: int) -> SnapshotPage:
         """See `SavedAllocations`."""
