@@ -53,6 +53,15 @@ CALLS = (
         (("200", "SshAccessReceipts", "one receipt a result"),),
     ),
     Call(
+        "siteCommandsGrant",
+        "get",
+        f"{COMMANDS}/grant",
+        "grant",
+        RANGE,
+        None,
+        (("200", "SiteGrant", "the grant"),),
+    ),
+    Call(
         "siteCommands",
         "get",
         COMMANDS,

@@ -8,6 +8,7 @@ from typing import Final
 
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.application.authenticate import Authenticate
+from central.grants.entrypoints.grant_route import commands_grant
 from central.grants.entrypoints.site_caller import SiteCaller
 from central.kernel.http import HttpLimits, create_app
 from central.kernel.notifications import Waiters
@@ -68,6 +69,7 @@ class SiteApi:
         commands = site_commands(self.settings, NAME, database, caller, waiters)
         if commands is not None:
             app.register_blueprint(commands.blueprint)
+            app.register_blueprint(commands_grant(caller))
 
         def stopping() -> None:
             waiters.stop()

@@ -8,7 +8,8 @@ import msgspec
 from installer.domain.strict_json import StrictJsonError, decode_object
 from installer.host.https import Answer, Unanswered, get
 
-PATH = "/v1/site/ssh-access/grant"
+PATHS = {"ssh-access": "/v1/site/ssh-access/grant", "commands": "/v1/site/commands/grant"}
+"""Where a grant of a scope is told."""
 SCHEMAS = "1-1"
 _STATUS_WORDS = {
     401: "the credential is not (or no longer) a grant",
@@ -30,17 +31,17 @@ class Grant:
 
 
 def ask_grant(
-    url: str, authority: bytes | None, token: bytes, *, timeout: float, limit: int
+    url: str, authority: bytes | None, token: bytes, *, scope: str, timeout: float, limit: int
 ) -> Grant | Unanswered:
-    """The grant of ``token`` at the origin ``url``, which shows a certificate of ``authority`` (PEM; None:
-    one the host trusts). The token is in no message (X5).
+    """The grant of ``token``, which has ``scope``, at the origin ``url``. That shows a certificate of
+    ``authority`` (PEM; None: one the host trusts). The token is in no message (X5).
     """
     headers = {
         "Authorization": f"Bearer {token.decode('ascii')}",
         "Accept": "application/json",
         "Pharos-Schema": SCHEMAS,
     }
-    answer = get(url + PATH, authority, headers, timeout=timeout, limit=limit)
+    answer = get(url + PATHS[scope], authority, headers, timeout=timeout, limit=limit)
     return answer if isinstance(answer, Unanswered) else _judge(answer)
 
 

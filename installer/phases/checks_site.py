@@ -18,7 +18,7 @@ from installer.host.ldap_probe import ask_directory, same_identity
 from installer.host.site_api import Grant, ask_grant
 from installer.host.site_inputs import Site, read_authority, read_credential
 
-SCOPES = {SSH_ACCESS: ("ssh-access",), RUNTIME: ("commands",)}
+SCOPES = {SSH_ACCESS: "ssh-access", RUNTIME: "commands"}
 """What a component's Site API token must allow, and nothing besides (I15)."""
 _TIMEOUT = re.compile(r"^\s*entry_cache_timeout\s*=\s*(\d+)\s*$", re.MULTILINE)
 
@@ -60,6 +60,7 @@ def site_api_findings(host: Host, site: Site, component: str) -> list[Finding]:
         api.url,
         authority,
         token,
+        scope=SCOPES[component],
         timeout=host.limits.probe_seconds,
         limit=host.limits.answer_size,
     )
@@ -74,12 +75,11 @@ def site_api_findings(host: Host, site: Site, component: str) -> list[Finding]:
 
 
 def _grant(host: Host, site: Site, component: str, grant: Grant) -> list[Finding]:
-    scopes = SCOPES[component]
-    wanted = f"the scope {', '.join(scopes)} alone"
+    wanted = f"the scope {SCOPES[component]} alone"
     remedy = "Have a grant of exactly this scope issued (`pharos-central grants issue`)."
     found = f"scopes {', '.join(grant.scopes) or 'none'}"
     make_scope = passed("site-api.scope", found, wanted, subject=component)
-    if grant.scopes != scopes:
+    if grant.scopes != (SCOPES[component],):
         make_scope = failed("site-api.scope", found, wanted, remedy, subject=component)
     wanted, found = f"site {site.profile.site}", f"site {grant.site}"
     make_site = passed("site-api.site", found, wanted, subject=component)

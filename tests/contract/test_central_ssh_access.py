@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from central.grants.entrypoints.grant_route import GrantBody
 from central.kernel.strict_json import decode, encode
 from central.ssh_access.entrypoints import wire
 from tests.contract.central_apps import Apps, make_apps, send
@@ -17,7 +18,7 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "member-key-add": wire.AddBody,
     "member-key": wire.KeyBody,
     "member-keys": wire.KeysBody,
-    "site-grant": wire.GrantBody,
+    "site-grant": GrantBody,
     "ssh-access-changes": wire.ChangesBody,
     "ssh-access-results": wire.ResultsBody,
     "ssh-access-receipts": wire.ReceiptsBody,

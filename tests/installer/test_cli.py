@@ -44,7 +44,7 @@ def test_h22_an_unknown_phase_or_option_is_usage(
     assert run(words, rig.ports) == 2
 
 
-@pytest.mark.parametrize("components", ["all", "ssh-access,ssh-access", "", "runtime"])
+@pytest.mark.parametrize("components", ["all", "ssh-access,ssh-access", "", "waldur"])
 def test_i12_the_component_set_is_explicit(rig: Rig, components: str) -> None:
     result = rig.run("activate", "--components", components, "--evidence", "/evidence")
     assert result.code == 2 and "components_invalid" in result.stderr

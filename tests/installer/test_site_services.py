@@ -90,7 +90,7 @@ def grant_of(site_api: SiteApi) -> Iterator[SiteApi]:
 
 def ask_api(api: SiteApi, *, ca: Path | None = None, url: str = "", token: str = TOKEN) -> Grant | Unanswered:
     authority = (ca or api.ca_file).read_bytes()
-    return ask_grant(url or api.url, authority, token.encode(), timeout=5, limit=65536)
+    return ask_grant(url or api.url, authority, token.encode(), scope="ssh-access", timeout=5, limit=65536)
 
 
 def test_i18_the_grant_is_read_with_scope_site_and_end(site_api: SiteApi) -> None:

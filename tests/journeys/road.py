@@ -4,7 +4,7 @@ A step does what a person would do and returns what that person would see. It ju
 the commands end with 0; the tests look closer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +13,10 @@ import yaml
 
 from tests.journeys import evidence, releases
 from tests.journeys.administrator import SITE, Administrator
+from tests.journeys.central import SITE as SITE_NAME
 from tests.journeys.central import Central, account_of, stop
 from tests.journeys.marketplace import OTHER_CREDENTIALS, Marketplace, laboratory_profile
+from tests.lab import member_tokens
 from tests.lab.handoff import CONFIGURATION, CREDENTIALS, hand_off
 from tests.lab.host import Completed, LabHost
 from tests.lab.processes import ProcessIdentity
@@ -24,6 +26,7 @@ from tests.lab.tree import HostTree
 EVIDENCE = f"{CONFIGURATION}/evidence"
 PROFILE = f"{CONFIGURATION}/profile.yaml"
 TOKEN = f"{evidence.COMPONENT}/site-api-token"
+RUNTIME = "runtime"
 MEMBERS = ("alice", "bob")
 
 
@@ -96,10 +99,20 @@ class Road:
         self.signer = evidence.Signer.make(self.work)
         if "reporter" in self.components:
             self.marketplace = Marketplace.open(self.host)
+        keys: Sequence[str] = ()
+        if RUNTIME in self.components:
+            key_set = member_tokens.published(self.central.facts()["runs"]["slurmKeySets"][SITE_NAME])
+            member_tokens.trust(self.host, key_set)
+            keys = member_tokens.key_ids(key_set)
         self.hand_over(release, self.token)
         self.host.exec(["install", "-d", "-m", "0755", EVIDENCE])
         issued = evidence.issue(
-            self.central, self.signer, release, self.work / "evidence", components=self.components
+            self.central,
+            self.signer,
+            release,
+            self.work / "evidence",
+            components=self.components,
+            token_keys=keys,
         )
         for file in issued:
             self.host.put(f"{EVIDENCE}/{file.name}", file.read_bytes())
@@ -134,7 +147,14 @@ class Road:
                 "reporter/waldur-token": self.marketplace.token(),
                 **OTHER_CREDENTIALS,
             }
+        if RUNTIME in self.components:
+            credentials[f"{RUNTIME}/site-api-token"] = self._commands_token()
         hand_off(self.host, public=public, credentials=credentials)
+
+    def _commands_token(self) -> bytes:
+        """The Runtime's grant, which is issued once."""
+        kept = self.work / "commands-token"
+        return kept.read_bytes() if kept.exists() else self.central.grant(kept, "commands")
 
     def preflight(self, folder: str) -> Completed:
         """Phase 1."""

@@ -10,6 +10,7 @@ from uuid import UUID
 from flask import Blueprint, Response
 
 from central.grants.domain.grant import Scope
+from central.grants.entrypoints.grant_route import say_grant
 from central.grants.entrypoints.site_caller import SiteCaller
 from central.kernel.aggregates import request_digest
 from central.kernel.errors import ObservedInFuture
@@ -20,7 +21,7 @@ from central.kernel.problems import OBSERVED_IN_FUTURE, Problem
 from central.kernel.shared_problems import FEED_POSITION_UNKNOWN
 from central.kernel.site_names import Site
 from central.kernel.strict_json import MAX_INTEGER, encode
-from central.kernel.times import Clock, format_rfc3339, parse_observed
+from central.kernel.times import Clock, parse_observed
 from central.ssh_access.application.list_changes import ListChanges
 from central.ssh_access.application.record_results import RecordResults
 from central.ssh_access.domain.command import Command, report_command
@@ -48,24 +49,10 @@ class SiteRoutes:
     def blueprint(self) -> Blueprint:
         """The routes, ready to be mounted."""
         blueprint = Blueprint("site_ssh_access", __name__, url_prefix="/v1/site/ssh-access")
-        blueprint.add_url_rule("/grant", view_func=self.grant, methods=["GET"])
+        blueprint.add_url_rule("/grant", view_func=say_grant(self.caller, Scope.SSH_ACCESS), methods=["GET"])
         blueprint.add_url_rule("/changes", view_func=self.changes, methods=["GET"])
         blueprint.add_url_rule("/results", view_func=self.results, methods=["POST"])
         return blueprint
-
-    def grant(self) -> Response:
-        """Says what the caller's grant is."""
-        grant = self.caller.grant(Scope.SSH_ACCESS)
-        read_query()
-        return answer(
-            wire.GrantBody(
-                schema=wire.SCHEMA,
-                site=grant.site,
-                scopes=[scope.value for scope in grant.scopes],
-                grant_id=grant.grant_id,
-                expires_at=format_rfc3339(grant.expires_at) if grant.expires_at else None,
-            )
-        )
 
     def changes(self) -> Response:
         """Lists changes; parks up to `wait` seconds while there are none."""

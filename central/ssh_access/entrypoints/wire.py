@@ -59,16 +59,6 @@ class KeysBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     keys: list[KeyBody]
 
 
-class GrantBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
-    """`GET /v1/site/ssh-access/grant`."""
-
-    schema: Schema
-    site: str
-    scopes: list[str]
-    grant_id: UUID
-    expires_at: str | None
-
-
 class TargetBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The directory entry a key goes to."""
 
