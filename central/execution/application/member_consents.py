@@ -5,6 +5,7 @@ caller waits and then finds the fresh access token instead of using up the same 
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -126,28 +127,35 @@ class TokensFromConsents:
     audiences: Mapping[str, str]
 
     def token(self, party: UUID, site: str, now: datetime) -> MemberToken:
-        """See `MemberTokens`."""
+        """See `MemberTokens`. An issuer may end an access token before its time (its session is over, its
+        keys were changed): then the refresh token has the last word, which also ends a consent that is over.
+        """
+        access = self._access(party, now)
+        with suppress(GrantRefused):
+            return self.issuer.exchange(access, self.audiences[site], now)
+        fresh = self._access(party, now, refused=access)
         try:
-            return self.issuer.exchange(self._access(party, now), self.audiences[site], now)
+            return self.issuer.exchange(fresh, self.audiences[site], now)
         except GrantRefused:
             raise ConsentExpired from None
 
-    def _access(self, party: UUID, now: datetime) -> str:
+    def _access(self, party: UUID, now: datetime, refused: str | None = None) -> str:
+        """An access token other than `refused`."""
         known = self.consents.read(party)
         if known is None or not known.stands:
             raise ConsentExpired
-        if known.serves(now):
+        if known.serves(now) and known.tokens.access != refused:
             return known.tokens.access
-        fresh = self.consents.change(party, lambda at: self._next(at, now))
+        fresh = self.consents.change(party, lambda at: self._next(at, now, refused))
         if not fresh.stands:
             raise ConsentExpired
         return fresh.tokens.access
 
-    def _next(self, known: Consent | None, now: datetime) -> Consent:
+    def _next(self, known: Consent | None, now: datetime, refused: str | None) -> Consent:
         """Rules 1 to 3 of the consent, under its lock: another caller may have been here first."""
         if known is None:
             raise ConsentExpired
-        if not known.stands or known.serves(now):
+        if not known.stands or (known.serves(now) and known.tokens.access != refused):
             return known
         try:
             return refreshed(known, self.issuer.refresh(known.tokens.refresh, now), now)

@@ -110,6 +110,10 @@ def _exchange(issuer: Issuer, form: Mapping[str, str], client: str) -> dict[str,
     if audience not in issuer.slurm_keys:
         raise TokenRequestRefused("invalid_target", "no such audience")
     member = _subject(issuer, form.get("subject_token", ""))
+    with issuer.lock:
+        over = issuer.sessions.is_over(member)
+    if over:
+        raise TokenRequestRefused("invalid_grant", "the session has ended")
     login = issuer.logins.get(member)
     if login is None:
         raise TokenRequestRefused("invalid_grant", "this member has no login name")

@@ -8,6 +8,7 @@ Rules:
 2. Each refresh gives a new refresh token and ends the one used. One used a second time ends the session:
    nobody can tell the thief from the owner.
 3. A session ends `OFFLINE_SECONDS` after consent, however often it was refreshed, or when it is revoked.
+4. While every session of a member is ended (it had one), no access token of the member's is exchanged.
 """
 
 import base64
@@ -92,6 +93,11 @@ class Sessions:
         """RFC 7009: an unknown token is no fault."""
         if token in self._tokens:
             self._tokens[token].ended = True
+
+    def is_over(self, member: str) -> bool:
+        """Rule 4."""
+        theirs = [each for each in self._tokens.values() if each.member == member]
+        return bool(theirs) and all(each.ended for each in theirs)
 
     def revoke_member(self, member: str) -> int:
         """Ends every session of a member, as the account console does; how many."""
