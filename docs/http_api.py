@@ -127,15 +127,6 @@ CALLS = (
         (("200", "AccountReportReceipt", "recorded whole"),),
     ),
     Call(
-        "siteMember",
-        "get",
-        INTAKE + "/members/{username}",
-        "intake",
-        (*RANGE, "providerProjectRef"),
-        None,
-        (("200", "SiteMember", "the verified member behind a username"),),
-    ),
-    Call(
         "accountSets",
         "post",
         f"{INTAKE}/account-sets",
@@ -143,6 +134,15 @@ CALLS = (
         RANGE,
         "AccountSets",
         (("200", "AccountSetsOutcomes", "one outcome a set"),),
+    ),
+    Call(
+        "siteMember",
+        "get",
+        INTAKE + "/members/{username}",
+        "intake",
+        (*RANGE, "providerProjectRef"),
+        None,
+        (("200", "SiteMember", "the verified member behind a username"),),
     ),
     Call(
         "siteMembers",
@@ -154,15 +154,6 @@ CALLS = (
         (("200", "SiteMembers", "every member of the Project that the Site may know, complete"),),
     ),
     Call(
-        "retainedAccounts",
-        "get",
-        f"{INTAKE}/retained-accounts",
-        "intake",
-        RANGE,
-        None,
-        (("200", "RetainedAccounts", "the complete list"),),
-    ),
-    Call(
         "projectMembers",
         "post",
         f"{INTAKE}/project-members",
@@ -170,6 +161,15 @@ CALLS = (
         RANGE,
         "ProjectMembersRequest",
         (("200", "ProjectMembers", "the first Projects asked for, each whole"),),
+    ),
+    Call(
+        "retainedAccounts",
+        "get",
+        f"{INTAKE}/retained-accounts",
+        "intake",
+        RANGE,
+        None,
+        (("200", "RetainedAccounts", "the complete list"),),
     ),
     Call("listKeys", "get", KEYS, "member", (), None, (("200", "MemberKeys", "the member's keys"),)),
     Call(

@@ -278,6 +278,24 @@ HTTP: dict[str, Schema] = {
     "AccountReportReceipt": body(
         reportId=UUID, allocationId=UUID, outcome=RECEIPT, accounts=COUNT, receivedAt=TIME
     ),
+    "AccountSets": body(
+        reportId=UUID,
+        observedAt=TIME,
+        sets=many(obj(allocationId=UUID, accounts=ACCOUNTS), 1, 1_000),
+    ),
+    "AccountSetsOutcomes": body(
+        reportId=UUID,
+        receivedAt=TIME,
+        outcomes=many(
+            obj(
+                allocationId=UUID,
+                outcome=one_of("recorded", "unchanged", "stale_report", "conflicting_report", "refused"),
+                code=maybe(one_of("allocation_unknown", "account_name_invalid", "state_corrupt")),
+            ),
+            1,
+            1_000,
+        ),
+    ),
     "SiteMember": body(
         projectId=UUID,
         partyId=UUID,
@@ -305,31 +323,13 @@ HTTP: dict[str, Schema] = {
                 count=COUNT,
                 members=MEMBERS,
             ),
-            0,
-            10_000,
+            1,
+            1_000,
         ),
     ),
     "RetainedAccounts": body(
         site=SITE,
         asOf=TIME,
-    "AccountSets": body(
-        reportId=UUID,
-        observedAt=TIME,
-        sets=many(obj(allocationId=UUID, accounts=ACCOUNTS), 1, 1_000),
-    ),
-    "AccountSetsOutcomes": body(
-        reportId=UUID,
-        receivedAt=TIME,
-        outcomes=many(
-            obj(
-                allocationId=UUID,
-                outcome=one_of("recorded", "unchanged", "stale_report", "conflicting_report", "refused"),
-                code=maybe(one_of("allocation_unknown", "account_name_invalid", "state_corrupt")),
-            ),
-            1,
-            1_000,
-        ),
-    ),
         count=COUNT,
         accounts=many(
             obj(projectId=UUID, partyId=UUID, bindingId=UUID, generation=POSITIVE, username=REFERENCE),
