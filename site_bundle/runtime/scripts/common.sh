@@ -9,10 +9,18 @@ USER=$(printf '%s\n' "$entry" | cut -d: -f1)
 HOME=$(printf '%s\n' "$entry" | cut -d: -f6)
 LOGNAME=$USER
 export USER HOME LOGNAME
-# A folder in a shared place is ours only if it is no link and belongs to us: others may have made it before.
+# A folder in a shared place is ours only if it is no link and belongs to us: others may have made it before. One
+# lstat(2) says both, so that it cannot be exchanged in between; afterwards the sticky bit above keeps it ours.
 own_folder() {
   mkdir -m 0700 "$1" 2>/dev/null
-  [ ! -L "$1" ] && [ -d "$1" ] && [ -O "$1" ] && chmod 0700 "$1" || die 80 "$1 is not this account's own folder"
+  [ "$(LC_ALL=C stat -c '%F %u' "$1" 2>/dev/null)" = "directory $(id -u)" ] && chmod 0700 "$1" ||
+    die 80 "$1 is not this account's own folder"
+}
+# A program may have left anything under the log's name; a pipe there would hold the stage until its time is up.
+log_to() {
+  own_folder "$workspace/logs"
+  [ -f "$workspace/logs/$1" ] || rm -rf "$workspace/logs/$1"
+  exec >>"$workspace/logs/$1" 2>&1
 }
 scratch=@SCRATCH@
 attempt=@ATTEMPT@

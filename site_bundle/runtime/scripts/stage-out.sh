@@ -1,20 +1,19 @@
 #!/bin/sh
 # Stage out: the declared outputs as one commit on the Run's own branch; its name to the Runtime.
 @COMMON@
-url=@URL@
 commit=@COMMIT@
 ref=@REF@
 result=@RESULT@
 [ ! -L "$workspace" ] && [ -d "$workspace/work" ] && [ -O "$workspace" ] || die 80 "there is no workspace of this account's"
-exec >>"$workspace/logs/stage-out.log" 2>&1
+log_to stage-out.log
 # The member's program may have left anything in .git: settings, hooks, filters, remotes. The commit is made in a
 # repository of this stage's own, which takes nothing from there but the objects of the exact commit.
 rm -rf "$workspace/out"
 git init --quiet "$workspace/out" || die 88 "no repository could be made"
 cd "$workspace/out" || die 80 "the workspace cannot be entered"
 git remote add origin "$url"
-git fetch --quiet --no-tags --no-recurse-submodules origin "$commit" </dev/null ||
-  git fetch --quiet --tags --no-recurse-submodules origin '+refs/heads/*:refs/remotes/origin/*' </dev/null ||
+told git fetch --quiet --no-tags --no-recurse-submodules origin "$commit" </dev/null ||
+  told git fetch --quiet --tags --no-recurse-submodules origin '+refs/heads/*:refs/remotes/origin/*' </dev/null ||
   die 84 "the repository could not be fetched"
 git lfs install --local --skip-smudge --skip-repo >/dev/null || die 86 "LFS could not be set up"
 git update-ref --no-deref HEAD "$commit" || die 85 "the repository does not have the commit"
@@ -25,7 +24,13 @@ export GIT_WORK_TREE GIT_DIR
 cd "$workspace/work" || die 80 "the workspace cannot be entered"
 set -- @PATHS@
 for path in "$@"; do
-  [ -e "$path" ] || [ -L "$path" ] || die 87 "declared output $path is not there"
+  path=${path%/}
+  [ -L "$path" ] || [ -f "$path" ] || [ -d "$path" ] || die 87 "declared output $path is not there, or no file"
+  above=$path
+  while [ "$above" != "${above%/*}" ]; do
+    above=${above%/*}
+    [ ! -L "$above" ] || die 87 "declared output $path is beyond the link $above"
+  done
 done
 # What was declared is what the commit has there, names taken letter by letter. A file of the given size or more is
 # stored by LFS, whatever the repository's own attributes say of it.
@@ -50,8 +55,8 @@ export GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
 tree=$(git write-tree) || die 88 "the outputs could not be written"
 made=$(git commit-tree "$tree" -p "$commit" -m @MESSAGE@) || die 88 "the commit could not be made"
 git update-ref "$ref" "$made" || die 88 "the commit could not be named"
-git lfs push origin "$ref" </dev/null || die 89 "large files could not be pushed"
-git push --quiet --no-verify --force origin "$made:$ref" </dev/null || die 89 "the commit could not be pushed"
+told git lfs push origin "$ref" </dev/null || die 89 "large files could not be pushed"
+told git push --quiet --no-verify --force origin "$made:$ref" </dev/null || die 89 "the commit could not be pushed"
 forget_credential
 # Only what the Runtime asked to know leaves the workspace; group readable, in its folder (S4).
 umask 027
