@@ -134,14 +134,44 @@ def _unquote(value: str) -> str:
     return value
 
 
-def component_directory(
-    environment: Mapping[str, str], *, setting: str, systemd: str, fallback: Path
-) -> Path:
-    """A folder of the component: the `setting`, else what systemd passes as `systemd` (the first of a
-    colon-separated list), else the unit's own.
+@dataclass(frozen=True, slots=True)
+class ComponentFolders:
+    """The two folders of a component: where a setting says, else where systemd says (the first of a
+    colon-separated list), else the unit's own. `prefix` begins its settings' names, `name` is its unit's.
     """
-    chosen = environment.get(setting) or environment.get(systemd, "").partition(":")[0]
-    return Path(chosen) if chosen else fallback
+
+    prefix: str
+    name: str
+
+    @property
+    def rows(self) -> tuple[Setting, Setting]:
+        """Their rows of the component's table."""
+        return (
+            Setting(
+                f"{self.prefix}STATE_DIRECTORY",
+                "journal folder; default $STATE_DIRECTORY",
+                absolute_path,
+                default=None,
+            ),
+            Setting(
+                f"{self.prefix}RUNTIME_DIRECTORY",
+                "status folder; default $RUNTIME_DIRECTORY",
+                absolute_path,
+                default=None,
+            ),
+        )
+
+    def state(self, environment: Mapping[str, str]) -> Path:
+        """Where the journal stands."""
+        return self._chosen(environment, "STATE_DIRECTORY", Path("/var/lib"))
+
+    def runtime(self, environment: Mapping[str, str]) -> Path:
+        """Where the status stands, for `status`, which needs no other setting."""
+        return self._chosen(environment, "RUNTIME_DIRECTORY", Path("/run"))
+
+    def _chosen(self, environment: Mapping[str, str], variable: str, above: Path) -> Path:
+        chosen = environment.get(self.prefix + variable) or environment.get(variable, "").partition(":")[0]
+        return Path(chosen) if chosen else above / self.name
 
 
 def https_origin(text: str) -> str:

@@ -28,6 +28,7 @@ class Told(Protocol):
     """What a component's telemetry has besides its own counters."""
 
     release: str
+    mode: str
     last_errors: dict[str, dict[str, str]]
 
 
@@ -42,7 +43,6 @@ class Voice:
         told: Told,
         files: StatusSink,
         notifier: Notifier,
-        observe: bool,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
@@ -51,7 +51,6 @@ class Voice:
         self._told = told
         self._files = files
         self._notifier = notifier
-        self._observe = observe
         self._now = now
         self._monotonic = monotonic
         self._fed_at = float("-inf")
@@ -99,8 +98,7 @@ class Voice:
     # The service manager and the files.
 
     def ready(self) -> None:
-        mode = "observe" if self._observe else "apply"
-        self._log.notice("started", release=self._told.release, mode=mode)
+        self._log.notice("started", release=self._told.release, mode=self._told.mode)
         self.publish("READY=1")
 
     def stopping(self) -> None:
@@ -121,6 +119,6 @@ class Voice:
         self._notifier.send(*lines, f"STATUS={self._sentence()}", "WATCHDOG=1")
 
     def _sentence(self) -> str:
-        mode = "observing" if self._observe else "applying"
+        mode = "observing" if self._told.mode == "observe" else "applying"
         faults = "; ".join(f"{check.id}: {check.code or check.found}" for check in self._health.failing())
         return f"{self._health.state}, {mode}" + (f" ({faults})" if faults else "")

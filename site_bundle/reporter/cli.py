@@ -94,9 +94,9 @@ def _once(chosen: argparse.Namespace) -> int:
 
 
 def _status(chosen: argparse.Namespace) -> int:
-    from site_bundle.reporter.settings import runtime_directory
+    from site_bundle.reporter.settings import FOLDERS
 
-    folder = runtime_directory(PROGRAM.environment(chosen))
+    folder = FOLDERS.runtime(PROGRAM.environment(chosen))
     return PROGRAM.status(folder, as_json=chosen.json, more=_status_lines)
 
 

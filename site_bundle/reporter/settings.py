@@ -17,9 +17,9 @@ from site_bundle.directory.names import dn_text
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError
 from site_bundle.kernel.settings import (
+    ComponentFolders,
     Setting,
     absolute_path,
-    component_directory,
     https_origin,
     one_of,
     plain_text,
@@ -29,11 +29,10 @@ from site_bundle.kernel.settings import (
 from site_bundle.reporter.domain.amounts import Amounts, checked_capacity
 from site_bundle.reporter.domain.policy import Policy, Range
 
-DEFAULT_STATE = Path("/var/lib/pharos-reporter")
-DEFAULT_RUNTIME = Path("/run/pharos-reporter")
 KEY = "PHAROS_INTAKE_KEY"
 TOKEN = "PHAROS_WALDUR_TOKEN"  # noqa: S105 - the variable's name
 _OWN = "PHAROS_REPORTER_"
+FOLDERS = ComponentFolders(_OWN, "pharos-reporter")
 PASSWORD = f"{_OWN}LDAP_PASSWORD"
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,63}", re.ASCII)
 _SITE = re.compile(r"[a-z][a-z0-9-]{0,31}", re.ASCII)
@@ -106,12 +105,7 @@ TABLE = (
         default="apply",
     ),
     Setting(f"{_OWN}SLURM_COMMANDS", "folder of Slurm's commands", absolute_path, default=Path("/usr/bin")),
-    Setting(
-        f"{_OWN}STATE_DIRECTORY", "journal folder; default $STATE_DIRECTORY", absolute_path, default=None
-    ),
-    Setting(
-        f"{_OWN}RUNTIME_DIRECTORY", "status folder; default $RUNTIME_DIRECTORY", absolute_path, default=None
-    ),
+    *FOLDERS.rows,
 )
 
 
@@ -174,25 +168,8 @@ def reporter_settings(environment: Mapping[str, str]) -> ReporterSettings:
         interval_seconds=values[f"{_OWN}INTERVAL_SECONDS"],
         observe=values[f"{_OWN}MODE"] == "observe",
         slurm_commands=values[f"{_OWN}SLURM_COMMANDS"],
-        state_directory=state_directory(environment),
-        runtime_directory=runtime_directory(environment),
-    )
-
-
-def runtime_directory(environment: Mapping[str, str]) -> Path:
-    """Where the status stands, for `status`, which needs no other setting."""
-    return component_directory(
-        environment,
-        setting=f"{_OWN}RUNTIME_DIRECTORY",
-        systemd="RUNTIME_DIRECTORY",
-        fallback=DEFAULT_RUNTIME,
-    )
-
-
-def state_directory(environment: Mapping[str, str]) -> Path:
-    """Where the journal stands."""
-    return component_directory(
-        environment, setting=f"{_OWN}STATE_DIRECTORY", systemd="STATE_DIRECTORY", fallback=DEFAULT_STATE
+        state_directory=FOLDERS.state(environment),
+        runtime_directory=FOLDERS.runtime(environment),
     )
 
 

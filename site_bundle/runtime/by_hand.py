@@ -24,7 +24,7 @@ from site_bundle.runtime.adapters.scratch_grants import ScratchGrants
 from site_bundle.runtime.adapters.scripts import load_templates, template
 from site_bundle.runtime.application.ports import DrainRequest
 from site_bundle.runtime.compose import group_ids, outside_of, owners_of, version_check
-from site_bundle.runtime.settings import TOKEN, RuntimeSettings, runtime_settings, state_directory
+from site_bundle.runtime.settings import FOLDERS, TOKEN, RuntimeSettings, runtime_settings
 from site_bundle.slurm.submission import ShowVersion
 
 UNIT = "pharos-runtime"
@@ -64,7 +64,7 @@ def owners(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
 
 def drain(environment: Mapping[str, str], *, user: str, request: DrainRequest) -> str:
     """Asks the service; its answer for people."""
-    folder = state_directory(environment)
+    folder = FOLDERS.state(environment)
     _ask(folder, user, lambda: put_drain(folder, request))
     return "the service takes no new work" if request.draining else "the service takes work again"
 
@@ -77,7 +77,7 @@ def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
         raise RefusedError(
             "feed_malformed", found="no feed id", wanted="the id status shows as feed.current"
         ) from error
-    folder = state_directory(environment)
+    folder = FOLDERS.state(environment)
     _ask(folder, user, lambda: put_acceptance(folder, feed))
     return f"the service begins commands of history {feed} as soon as it is the one central answers with"
 

@@ -116,9 +116,9 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def _status(chosen: argparse.Namespace) -> int:
-    from site_bundle.runtime.settings import runtime_directory
+    from site_bundle.runtime.settings import FOLDERS
 
-    folder = runtime_directory(PROGRAM.environment(chosen))
+    folder = FOLDERS.runtime(PROGRAM.environment(chosen))
     return PROGRAM.status(folder, as_json=chosen.json, more=_status_lines)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError
 from site_bundle.kernel.settings import (
+    ComponentFolders,
     Setting,
     absolute_path,
-    component_directory,
     https_origin,
     one_of,
     plain_text,
@@ -24,10 +24,9 @@ from site_bundle.kernel.settings import (
 )
 from site_bundle.runtime.domain.stage import Graces
 
-DEFAULT_STATE = Path("/var/lib/pharos-runtime")
-DEFAULT_RUNTIME = Path("/run/pharos-runtime")
 TOKEN = "PHAROS_SITE_API_TOKEN"  # noqa: S105 - the variable's name
 _OWN = "PHAROS_RUNTIME_"
+FOLDERS = ComponentFolders(_OWN, "pharos-runtime")
 _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _GROUP = re.compile(r"[a-z_][a-z0-9_-]{0,31}", re.ASCII)
 _SECONDS = whole_number(1, 86_400)
@@ -70,12 +69,7 @@ TABLE = (
     Setting(f"{_OWN}MISSING_SECONDS", "after how long a job nobody has is lost", _SECONDS, default=900),
     Setting(f"{_OWN}MODE", "apply, or observe (begins nothing)", one_of("apply", "observe"), default="apply"),
     Setting(f"{_OWN}SLURM_COMMANDS", "folder of Slurm's commands", absolute_path, default=Path("/usr/bin")),
-    Setting(
-        f"{_OWN}STATE_DIRECTORY", "journal folder; default $STATE_DIRECTORY", absolute_path, default=None
-    ),
-    Setting(
-        f"{_OWN}RUNTIME_DIRECTORY", "status folder; default $RUNTIME_DIRECTORY", absolute_path, default=None
-    ),
+    *FOLDERS.rows,
 )
 
 
@@ -134,23 +128,6 @@ def runtime_settings(environment: Mapping[str, str]) -> RuntimeSettings:
         graces=graces,
         observe=values[f"{_OWN}MODE"] == "observe",
         slurm_commands=values[f"{_OWN}SLURM_COMMANDS"],
-        state_directory=state_directory(environment),
-        runtime_directory=runtime_directory(environment),
-    )
-
-
-def runtime_directory(environment: Mapping[str, str]) -> Path:
-    """Where the status stands, for `status`, which needs no other setting."""
-    return component_directory(
-        environment,
-        setting=f"{_OWN}RUNTIME_DIRECTORY",
-        systemd="RUNTIME_DIRECTORY",
-        fallback=DEFAULT_RUNTIME,
-    )
-
-
-def state_directory(environment: Mapping[str, str]) -> Path:
-    """Where the journal stands."""
-    return component_directory(
-        environment, setting=f"{_OWN}STATE_DIRECTORY", systemd="STATE_DIRECTORY", fallback=DEFAULT_STATE
+        state_directory=FOLDERS.state(environment),
+        runtime_directory=FOLDERS.runtime(environment),
     )

@@ -97,9 +97,9 @@ def command(words: list[str]) -> int:
 
 
 def _status(chosen: argparse.Namespace) -> int:
-    from site_bundle.ssh_access.settings import runtime_directory
+    from site_bundle.ssh_access.settings import FOLDERS
 
-    folder = runtime_directory(PROGRAM.environment(chosen))
+    folder = FOLDERS.runtime(PROGRAM.environment(chosen))
     return PROGRAM.status(folder, as_json=chosen.json, more=_status_lines)
 
 

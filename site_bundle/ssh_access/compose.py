@@ -55,12 +55,16 @@ def run_agent(
     telling = Telling(
         log=log,
         health=Health(needed_checks()),
-        telemetry=Telemetry(release=release_id(), pid=os.getpid(), since=utc_now()),
+        telemetry=Telemetry(
+            release=release_id(),
+            pid=os.getpid(),
+            since=utc_now(),
+            mode="observe" if settings.observe else "apply",
+        ),
         files=StatusFiles(settings.runtime_directory),
         notifier=notifier,
         journal=journal,
         cache_seconds=settings.cache_seconds,
-        observe=settings.observe,
         now=utc_now,
         monotonic=time.monotonic,
     )

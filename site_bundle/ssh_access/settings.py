@@ -12,9 +12,9 @@ from site_bundle.directory.names import dn_text, socket_path
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError
 from site_bundle.kernel.settings import (
+    ComponentFolders,
     Setting,
     absolute_path,
-    component_directory,
     https_origin,
     one_of,
     plain_text,
@@ -23,10 +23,9 @@ from site_bundle.kernel.settings import (
 )
 from site_bundle.ssh_access.domain.target import UidRange
 
-DEFAULT_STATE = Path("/var/lib/pharos-ssh-access")
-DEFAULT_RUNTIME = Path("/run/pharos-ssh-access")
 TOKEN = "PHAROS_SITE_API_TOKEN"  # noqa: S105 - the variable's name
 _SSH = "PHAROS_SSH_ACCESS_"
+FOLDERS = ComponentFolders(_SSH, "pharos-ssh-access")
 
 TABLE = (
     Setting("PHAROS_SITE_API_URL", "origin of the Site API, HTTPS", https_origin),
@@ -45,12 +44,7 @@ TABLE = (
         one_of("apply", "observe"),
         default="apply",
     ),
-    Setting(
-        f"{_SSH}STATE_DIRECTORY", "journal folder; default $STATE_DIRECTORY", absolute_path, default=None
-    ),
-    Setting(
-        f"{_SSH}RUNTIME_DIRECTORY", "status folder; default $RUNTIME_DIRECTORY", absolute_path, default=None
-    ),
+    *FOLDERS.rows,
 )
 
 
@@ -94,23 +88,6 @@ def agent_settings(environment: Mapping[str, str]) -> AgentSettings:
         uids=UidRange(low, high),
         cache_seconds=values[f"{_SSH}CACHE_SECONDS"],
         observe=values[f"{_SSH}MODE"] == "observe",
-        state_directory=state_directory(environment),
-        runtime_directory=runtime_directory(environment),
-    )
-
-
-def runtime_directory(environment: Mapping[str, str]) -> Path:
-    """Where the status stands, for `status`, which needs no other setting."""
-    return component_directory(
-        environment,
-        setting=f"{_SSH}RUNTIME_DIRECTORY",
-        systemd="RUNTIME_DIRECTORY",
-        fallback=DEFAULT_RUNTIME,
-    )
-
-
-def state_directory(environment: Mapping[str, str]) -> Path:
-    """Where the journal stands."""
-    return component_directory(
-        environment, setting=f"{_SSH}STATE_DIRECTORY", systemd="STATE_DIRECTORY", fallback=DEFAULT_STATE
+        state_directory=FOLDERS.state(environment),
+        runtime_directory=FOLDERS.runtime(environment),
     )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from site_bundle.kernel.health import Health, Status
+from site_bundle.kernel.health import Health
 from site_bundle.kernel.metrics import Labels, Metric
+from site_bundle.kernel.self_description import families, labelled, self_document
 from site_bundle.kernel.times import render_time
 from site_bundle.reporter.application.observe_site import Observed
 from site_bundle.reporter.domain.usage import Compared
@@ -48,16 +49,7 @@ def status_document(
     """The document of `status.json` (docs/architecture.md)."""
     observed_at = telemetry.observed_at
     number, oldest = outbox or (None, None)
-    return {
-        "schema": 1,
-        "component": COMPONENT,
-        "release": telemetry.release,
-        "pid": telemetry.pid,
-        "state": health.state,
-        "since": render_time(telemetry.since),
-        "updatedAt": render_time(now),
-        "mode": telemetry.mode,
-        "checks": health.document(),
+    own: dict[str, Any] = {
         "lastObservedAt": render_time(observed_at) if observed_at else None,
         "lastReceiptAt": render_time(telemetry.last_receipt_at) if telemetry.last_receipt_at else None,
         "pass": {"seconds": round(telemetry.pass_seconds, 3), "commands": telemetry.pass_commands},
@@ -67,8 +59,8 @@ def status_document(
         "differences": telemetry.differences,
         "usage": usage(telemetry.usage),
         "outcomes": dict(sorted(telemetry.outcomes.items())),
-        "lastErrors": telemetry.last_errors,
     }
+    return self_document(COMPONENT, telemetry, health, own, now)
 
 
 def allocations(observed: Observed) -> dict[str, Any]:
@@ -108,35 +100,19 @@ def usage(compared: Compared | None) -> dict[str, int] | None:
 def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]) -> list[Metric]:
     """The reporter's families; labels are closed sets."""
     prefix = "pharos_reporter"
-    states: dict[Labels, float] = {
-        (("state", name),): float(health.state == name) for name in ("starting", "ready", "degraded")
-    }
-    checks: dict[Labels, float] = {
-        (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
-        for check, _ in health.checks.values()
-    }
-    moments: dict[Labels, float] = {
-        (("event", name),): moment.timestamp()
-        for name, moment in (
-            ("observation", telemetry.observed_at),
-            ("receipt", telemetry.last_receipt_at),
-        )
-        if moment is not None
-    }
+    moments = {"observation": telemetry.observed_at, "receipt": telemetry.last_receipt_at}
     shown = document["accounts"]
     states_of_accounts: dict[Labels, float] = {
         (("state", name),): float(shown[name]) for name in ("ready", "incomplete") if name in shown
     }
     found = document["allocations"]
     return [
-        Metric(f"{prefix}_state", "gauge", "1 for the state it is in.", states),
-        Metric(f"{prefix}_check_passed", "gauge", "1 when the check passes.", checks),
-        Metric(f"{prefix}_last_success_timestamp_seconds", "gauge", "When it last succeeded.", moments),
-        Metric(f"{prefix}_passes", "counter", "Passes by result.", _labelled("result", telemetry.passes)),
+        *families(prefix, health, moments),
+        Metric(f"{prefix}_passes", "counter", "Passes by result.", labelled("result", telemetry.passes)),
         Metric(
-            f"{prefix}_outcomes", "counter", "Central's outcomes.", _labelled("outcome", telemetry.outcomes)
+            f"{prefix}_outcomes", "counter", "Central's outcomes.", labelled("outcome", telemetry.outcomes)
         ),
-        Metric(f"{prefix}_applied", "counter", "Acts by result.", _labelled("result", telemetry.applied)),
+        Metric(f"{prefix}_applied", "counter", "Acts by result.", labelled("result", telemetry.applied)),
         Metric(f"{prefix}_accounts", "gauge", "Accounts of the latest pass.", states_of_accounts),
         Metric(
             f"{prefix}_allocations",
@@ -152,7 +128,7 @@ def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, A
             f"{prefix}_allocation_faults",
             "gauge",
             "Allocations without a whole report.",
-            _labelled("code", Counter(found.get("faults", {}))),
+            labelled("code", Counter(found.get("faults", {}))),
         ),
         Metric(
             f"{prefix}_outbox_reports",
@@ -170,7 +146,3 @@ def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, A
             {(): float(telemetry.pass_commands)},
         ),
     ]
-
-
-def _labelled(name: str, counts: Counter[str]) -> dict[Labels, float]:
-    return {((name, key),): float(number) for key, number in counts.items()}

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from site_bundle.kernel.health import Health, Status
-from site_bundle.kernel.metrics import Labels, Metric
-from site_bundle.kernel.times import render_time
+from site_bundle.kernel.health import Health
+from site_bundle.kernel.metrics import Metric
+from site_bundle.kernel.self_description import families, labelled, self_document, shown
 
 COMPONENT = "runtime"
 
@@ -43,16 +43,7 @@ def status_document(
     now: datetime,
 ) -> dict[str, Any]:
     """The document of `status.json` (docs/architecture.md)."""
-    return {
-        "schema": 1,
-        "component": COMPONENT,
-        "release": telemetry.release,
-        "pid": telemetry.pid,
-        "state": health.state,
-        "since": render_time(telemetry.since),
-        "updatedAt": render_time(now),
-        "mode": telemetry.mode,
-        "checks": health.document(),
+    own: dict[str, Any] = {
         "feed": feed,
         "draining": draining,
         "commands": commands,
@@ -62,47 +53,30 @@ def status_document(
             "commands": dict(sorted(telemetry.programs.items())),
         },
         "refusals": dict(sorted(telemetry.refusals.items())),
-        "lastPollAt": _shown(telemetry.last_poll_at),
-        "lastLookAt": _shown(telemetry.last_look_at),
-        "lastReceiptAt": _shown(telemetry.last_receipt_at),
-        "lastErrors": telemetry.last_errors,
+        "lastPollAt": shown(telemetry.last_poll_at),
+        "lastLookAt": shown(telemetry.last_look_at),
+        "lastReceiptAt": shown(telemetry.last_receipt_at),
     }
-
-
-def _shown(instant: datetime | None) -> str | None:
-    return render_time(instant) if instant is not None else None
+    return self_document(COMPONENT, telemetry, health, own, now)
 
 
 def runtime_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]) -> list[Metric]:
     """The Runtime's families; labels are closed sets."""
     prefix = "pharos_runtime"
-    states: dict[Labels, float] = {
-        (("state", name),): float(health.state == name) for name in ("starting", "ready", "degraded")
-    }
-    checks: dict[Labels, float] = {
-        (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
-        for check, _ in health.checks.values()
-    }
-    moments: dict[Labels, float] = {
-        (("event", name),): moment.timestamp()
-        for name, moment in (
-            ("poll", telemetry.last_poll_at),
-            ("look", telemetry.last_look_at),
-            ("receipt", telemetry.last_receipt_at),
-        )
-        if moment is not None
+    moments = {
+        "poll": telemetry.last_poll_at,
+        "look": telemetry.last_look_at,
+        "receipt": telemetry.last_receipt_at,
     }
     return [
-        Metric(f"{prefix}_state", "gauge", "1 for the state it is in.", states),
-        Metric(f"{prefix}_check_passed", "gauge", "1 when the check passes.", checks),
-        Metric(f"{prefix}_last_success_timestamp_seconds", "gauge", "When it last succeeded.", moments),
+        *families(prefix, health, moments),
         Metric(
             f"{prefix}_commands",
             "gauge",
             "Commands by act and state.",
-            _labelled("state", document["commands"]),
+            labelled("state", document["commands"]),
         ),
-        Metric(f"{prefix}_moves", "counter", "Stages that came so far.", _labelled("to", telemetry.moves)),
+        Metric(f"{prefix}_moves", "counter", "Stages that came so far.", labelled("to", telemetry.moves)),
         Metric(
             f"{prefix}_outbox_words",
             "gauge",
@@ -113,7 +87,7 @@ def runtime_metrics(telemetry: Telemetry, health: Health, document: dict[str, An
             f"{prefix}_slurm_commands",
             "counter",
             "Slurm's commands that were run.",
-            _labelled("program", telemetry.programs),
+            labelled("program", telemetry.programs),
         ),
         Metric(
             f"{prefix}_slurm_commands_per_minute",
@@ -128,7 +102,3 @@ def runtime_metrics(telemetry: Telemetry, health: Health, document: dict[str, An
             {(): float(bool(document["draining"]))},
         ),
     ]
-
-
-def _labelled(name: str, counts: dict[str, int]) -> dict[Labels, float]:
-    return {((name, key),): float(number) for key, number in sorted(counts.items())}

@@ -62,7 +62,6 @@ class Telling(Voice):
             told=telemetry,
             files=files,
             notifier=notifier,
-            observe=telemetry.mode == "observe",
             now=now,
             monotonic=monotonic,
         )

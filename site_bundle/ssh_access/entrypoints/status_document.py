@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from site_bundle.kernel.health import Health, Status
+from site_bundle.kernel.health import Health
 from site_bundle.kernel.metrics import Labels, Metric
-from site_bundle.kernel.times import render_time
+from site_bundle.kernel.self_description import families, self_document, shown
 
 COMPONENT = "ssh-access"
 
@@ -22,6 +22,7 @@ class Telemetry:
     release: str
     pid: int
     since: datetime
+    mode: str
     last_poll_at: datetime | None = None
     last_report_at: datetime | None = None
     last_reconcile_at: datetime | None = None
@@ -43,57 +44,32 @@ def status_document(
     now: datetime,
 ) -> dict[str, Any]:
     """The document of `status.json` (docs/architecture.md)."""
-    return {
-        "schema": 1,
-        "component": COMPONENT,
-        "release": telemetry.release,
-        "pid": telemetry.pid,
-        "state": health.state,
-        "since": render_time(telemetry.since),
-        "updatedAt": render_time(now),
-        "checks": health.document(),
+    own: dict[str, Any] = {
         "feed": feed,
         "sequence": feed["sequence"],
         "keys": keys,
-        "lastPollAt": _shown(telemetry.last_poll_at),
-        "lastReportAt": _shown(telemetry.last_report_at),
-        "lastReconcileAt": _shown(telemetry.last_reconcile_at),
-        "lastErrors": telemetry.last_errors,
+        "lastPollAt": shown(telemetry.last_poll_at),
+        "lastReportAt": shown(telemetry.last_report_at),
+        "lastReconcileAt": shown(telemetry.last_reconcile_at),
         **extra,
     }
-
-
-def _shown(instant: datetime | None) -> str | None:
-    return render_time(instant) if instant is not None else None
+    return self_document(COMPONENT, telemetry, health, own, now)
 
 
 def agent_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]) -> list[Metric]:
     """The agent's families; labels are closed sets."""
     prefix = "pharos_ssh_access"
-    states: dict[Labels, float] = {
-        (("state", state),): float(health.state == state) for state in ("starting", "ready", "degraded")
-    }
-    checks: dict[Labels, float] = {
-        (("check", check.id),): float(check.status in {Status.PASS, Status.WARN})
-        for check, _ in health.checks.values()
-    }
-    moments: dict[Labels, float] = {
-        (("event", name),): moment.timestamp()
-        for name, moment in (
-            ("poll", telemetry.last_poll_at),
-            ("report", telemetry.last_report_at),
-            ("reconcile", telemetry.last_reconcile_at),
-        )
-        if moment is not None
+    moments = {
+        "poll": telemetry.last_poll_at,
+        "report": telemetry.last_report_at,
+        "reconcile": telemetry.last_reconcile_at,
     }
     operations: dict[Labels, float] = {
         (("change", change), ("result", result)): float(number)
         for (change, result), number in telemetry.operations.items()
     }
     return [
-        Metric(f"{prefix}_state", "gauge", "1 for the state the agent is in.", states),
-        Metric(f"{prefix}_check_passed", "gauge", "1 when the check passes.", checks),
-        Metric(f"{prefix}_last_success_timestamp_seconds", "gauge", "When it last succeeded.", moments),
+        *families(prefix, health, moments),
         Metric(
             f"{prefix}_keys",
             "gauge",

@@ -44,7 +44,6 @@ class Telling(Voice):
         notifier: Notifier,
         journal: StatusJournal,
         cache_seconds: int,
-        observe: bool,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
     ) -> None:
@@ -54,7 +53,6 @@ class Telling(Voice):
             told=telemetry,
             files=files,
             notifier=notifier,
-            observe=observe,
             now=now,
             monotonic=monotonic,
         )
@@ -146,7 +144,6 @@ class Telling(Voice):
             since = None
         waiting = max(0, int((now - since).total_seconds())) if since is not None else 0
         return {
-            "mode": "observe" if self._observe else "apply",
             "removalWaitingSeconds": waiting,
             "removalCacheSeconds": self._cache_seconds,
         }

@@ -16,7 +16,7 @@ from site_bundle.kernel.journal import JournalRefusedError, open_journal
 from site_bundle.kernel.notify import Notifier
 from site_bundle.kernel.settings import ignored_names, read_environment_file
 from site_bundle.ssh_access.adapters.sqlite_journal import SCHEMA, open_key_journal
-from site_bundle.ssh_access.settings import DEFAULT_STATE, TABLE, agent_settings
+from site_bundle.ssh_access.settings import TABLE, agent_settings
 
 GOOD = {
     "PHAROS_SITE_API_URL": "https://site-api.example:8443",
@@ -38,7 +38,7 @@ def test_settings_that_are_complete() -> None:
     assert (settings.cache_seconds, settings.observe, settings.state_directory) == (
         5400,
         False,
-        DEFAULT_STATE,
+        Path("/var/lib/pharos-ssh-access"),
     )
     assert "secret" not in repr(settings)
 
