@@ -43,7 +43,7 @@ from site_bundle.runtime.domain.rejections import REJECTIONS, known_versions
 from site_bundle.runtime.entrypoints.loop import Loop, LoopLimits, UseCases
 from site_bundle.runtime.entrypoints.maintenance import Maintenance
 from site_bundle.runtime.entrypoints.status_document import Telemetry
-from site_bundle.runtime.entrypoints.telling import Telling, needed_checks
+from site_bundle.runtime.entrypoints.telling import SLURM, Telling, needed_checks
 from site_bundle.runtime.settings import RuntimeSettings
 from site_bundle.slurm.client import SlurmClient, SlurmLimits
 from site_bundle.slurm.submission import ShowVersion
@@ -145,6 +145,8 @@ def run_runtime(
         require_owners(owners_of(settings, outside, grants))
         version = outside.client.read(ShowVersion())
         telling = _telling(settings, log, notifier, journal)
+        # An idle Runtime asks Slurm nothing more (S10), and is ready all the same.
+        telling.passed(SLURM, "controller and accounting answer")
         loop = Loop(
             do=_use_cases(
                 settings, outside, journal, grants, telling=telling, version=version, checkpoint=checkpoint

@@ -33,6 +33,8 @@ def test_1_s6_doctor_finds_every_owner(scene: Running) -> None:
 
 def test_2_s2_s4_three_stages_and_their_output(scene: Running) -> None:
     scene.start()
+    idle = until(lambda: json.loads(scene.ask("status", "--json").stdout)["state"] == "ready", 30.0)
+    assert idle, f"an idle Runtime is ready too (S6, S10): {scene.ask('status').stdout}"
     attempt = Attempt(scene)
     stage_in = attempt.submit("stage-in")
     result = attempt.result(stage_in)
