@@ -38,10 +38,13 @@ _PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
 
 @dataclass(frozen=True, slots=True)
 class DirectoryLimits:
-    """Seconds."""
+    """Seconds; `pages`: of one paged search, far above any directory's, so that no server is followed for
+    ever.
+    """
 
     connect_seconds: float = 5.0
     answer_seconds: int = 10
+    pages: int = 10_000
 
 
 class LdapConnection:
@@ -99,7 +102,7 @@ class LdapConnection:
         server without paging answers at once. What a caller took before an error is not the whole.
         """
         cookie: bytes | None = None
-        while True:
+        for _ in range(self._limits.pages):
             result, answer = self._search(
                 base, text, attributes, subtree=True, paged_size=page, paged_cookie=cookie
             )
@@ -108,6 +111,12 @@ class LdapConnection:
             cookie = control["value"]["cookie"] if control else None
             if not cookie:
                 return
+        raise DirectoryUnavailableError(
+            "directory_endless",
+            found=f"{base}: more than {self._limits.pages} pages",
+            wanted="a last page (RFC 2696)",
+            remedy="look at slapd's paging and at what stands below that base",
+        )
 
     def _search(
         self, base: str, text: str, attributes: Sequence[str], *, subtree: bool, **more: Any
@@ -213,12 +222,7 @@ class LdapConnection:
         return connection
 
     def _verify(self, connection: Any) -> None:
-        try:
-            found = _who_am_i(connection)
-        except DirectoryUnavailableError:
-            raise
-        except Exception as error:
-            raise _down(self._where, error) from error
+        found = _who_am_i(connection)
         kind, _, name = found.partition(":")
         try:
             same = kind == "dn" and parse_dn(name) == self._wanted

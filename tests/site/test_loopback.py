@@ -74,3 +74,16 @@ def test_x1_a_base_that_is_not_there_is_a_fault(slapd: Slapd) -> None:
         list(found.search_paged(f"ou=nowhere,{SUFFIX}", "(objectClass=*)", ("uid",), page=100))
     assert caught.value.code == "directory_base_missing"
     found.close()
+
+
+def test_x1_a_search_that_never_ends_is_no_answer(slapd: Slapd) -> None:
+    found = LoopbackConnection(
+        url=slapd.url,
+        bind_dn=BIND_DN,
+        password=Credential(value="agentpw"),
+        limits=DirectoryLimits(pages=2),
+    )
+    with pytest.raises(DirectoryUnavailableError) as caught:
+        list(found.search_paged(PEOPLE, "(objectClass=posixAccount)", ("uid",), page=1))
+    assert caught.value.code == "directory_endless"
+    found.close()
