@@ -70,6 +70,11 @@ def parsed(text: str) -> Document:
     return document
 
 
+def words(text: str) -> str:
+    """What a person reads, blanks made one."""
+    return " ".join(parsed(text).all("body")[0].text.split())
+
+
 def faults(text: str) -> list[str]:
     """Everything wrong with a page: nesting, headings, tables, links, labels, and what could run or leak."""
     document = parsed(text)

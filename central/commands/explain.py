@@ -40,6 +40,21 @@ def explain_allocation(allocation_id: UUID, as_json: bool) -> None:
         click.echo(render(explanation(settings_of("operator"), allocation_id), as_json=as_json))
 
 
+@explain.command("retained")
+@click.argument("member", metavar="PARTY-OR-USERNAME")
+@click.option("--site", required=True, help="The Site's environment name, such as slurm.")
+@_JSON
+def explain_retained(member: str, site: str, as_json: bool) -> None:
+    """Explain why a Site keeps a member's accounts, or does not: the standing of recovery, the view, and each
+    item of accepted work with what fences it.
+    """
+    with told():
+        from central.processes.links import render
+        from central.processes.show_retained import explain_retained as explanation
+
+        click.echo(render(explanation(settings_of("operator"), site, member), as_json=as_json))
+
+
 @explain.command("run")
 @click.argument("run_id", type=click.UUID)
 @_JSON

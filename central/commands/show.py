@@ -1,4 +1,4 @@
-"""`pharos-central show`: allocations, accounts, members and Runs as central knows them (O1).
+"""`pharos-central show`: Projects, allocations, accounts, members and Runs as central knows them (O1).
 
 Nothing that fits: exit code 0, and "none" on standard error. What cannot be known: 4. Unknown Project or
 Site: 3.
@@ -22,18 +22,41 @@ if TYPE_CHECKING:
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 _SITE = click.option("--site", help="Of this Site only, by its environment name.")
-_PROJECT = click.option("--project", type=click.UUID, help="Of this Project of Beto's only.")
+_PROJECT = click.option("--project", type=click.UUID, help="Of this Project of Beto's only, by its id.")
 
 # What stands above the lists for people; the columns are those of the lines below.
 _ALLOCATION = f"{'ALLOCATION':<36}  {'SITE':<12} {'PROJECT':<36}  STATE (REASONS)  LAST SEEN"
 _ACCOUNT = f"{'SITE':<12} {'ALLOCATION':<36}  {'NAME':<16} {'UID':<8} {'STATE':<10} GENERATION  CONFIRMED"
 _RUN = f"{'RUN':<36}  {'SITE':<12} {'PROJECT':<36}  STATE (REASON)  AGE"
+_PROJECT_LINE = f"{'PROJECT':<36}  {'LIFECYCLE':<9} {'MEMBERS':<7} AUTHORITY  HELD AT"
+_RETAINED = f"{'NAME':<16} {'PARTY':<36}  {'PROJECT':<36}  GENERATION"
 _MEMBER = f"{'NAME':<16} {'STATE':<7} GENERATION  {'PARTY':<36}  BINDING"
 
 
 @click.group()
 def show() -> None:
     """What central knows, as lists; `explain` says why."""
+
+
+@show.command("projects")
+@_JSON
+def show_projects(as_json: bool) -> None:
+    """List Projects as viewed from Beto; exit code 4 while the view does not answer."""
+    with told():
+        from central.processes.show_projects import show_projects as found
+
+        _print("projects", found(_settings(None)), _project, _PROJECT_LINE, as_json=as_json)
+
+
+@show.command("retained")
+@click.option("--site", required=True, help="Where the accounts are.")
+@_JSON
+def show_retained(site: str, as_json: bool) -> None:
+    """List the accounts a Site keeps for accepted work: whole, or exit code 4 with why it cannot be said."""
+    with told():
+        from central.processes.show_retained import show_retained as found
+
+        _print("retained", found(_settings(site), site), _retained, _RETAINED, as_json=as_json)
 
 
 @show.command("allocations")
@@ -64,17 +87,19 @@ def show_accounts(site: str | None, project: UUID | None, as_json: bool) -> None
 
 @show.command("members")
 @click.option("--site", required=True, help="Where they are known by a name.")
-@click.option("--project", type=click.UUID, required=True, help="Beto's Project.")
+@click.option("--project", required=True, help="Beto's Project by its id, or as Waldur names it.")
 @_JSON
-def show_members(site: str, project: UUID, as_json: bool) -> None:
+def show_members(site: str, project: str, as_json: bool) -> None:
     """List a Project's members as viewed from Beto; exit code 4 while the view does not answer."""
     with told():
         from central.processes.refusals import ProjectUnknown
         from central.processes.show import show_members as found
+        from central.processes.show_projects import the_project
 
-        rows = found(_settings(site), site, project)
+        settings = _settings(site)
+        rows = found(settings, site, the_project(settings, project))
         if rows is None:
-            raise ProjectUnknown(str(project))
+            raise ProjectUnknown(project)
         _print("members", rows, _member, _MEMBER, as_json=as_json)
 
 
@@ -141,6 +166,18 @@ def _run(row: Mapping[str, Any]) -> str:
     reason = f" ({row['reason']})" if row["reason"] else ""
     where = f"{row['runId']}  {row['site']:<12} {row['projectId']}"
     return f"{where}  {row['state']}{reason}  {row['ageSeconds']} s"
+
+
+def _project(row: Mapping[str, Any]) -> str:
+    authority = row["authority"] or "none"
+    held = ", ".join(f"{one['provider']} {one['projectRef']}" for one in row["providerBindings"])
+    defers = f" DEFERS: {row['defers']}" if row["defers"] else ""
+    line = f"{row['projectId']}  {row['lifecycle']:<9} {row['members']:<7} {authority:<9}  {held}{defers}"
+    return line.rstrip()
+
+
+def _retained(row: Mapping[str, Any]) -> str:
+    return f"{row['username']:<16} {row['partyId']}  {row['projectId']}  g{row['generation']}"
 
 
 def _member(row: Mapping[str, Any]) -> str:

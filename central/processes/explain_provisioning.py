@@ -56,7 +56,7 @@ def allocation_links(database: Database, allocation_id: UUID, ages: Ages) -> Seq
     view, facts = ViewEvidence(database), saved.allocation.facts
     known = AccountEvidence(database).of_allocations([key])
     holders = view.holders(PROVIDER, saved.allocation.instance, facts.provider_project_ref)
-    links = [*_allocation(saved, now), _provider_project(saved, holders), *_scopes(view, now)]
+    links = [*_allocation(saved, now), _provider_project(saved, holders), *view_links(view, now)]
     if facts.project_id is not None:
         links += _project(view.project(ProjectId(facts.project_id)), now)
     return [*links, _set(known.get(key), ages)]
@@ -73,15 +73,11 @@ def account_links(database: Database, site: str, member: str, ages: Ages) -> Seq
 
     `member` is the Party's id or the username. Raises `MemberUnknown` for who has no binding at the Site.
     """
-    party, view = parse_uuid(member), ViewEvidence(database)
-    username = member if party is None else None
-    found = view.bindings(Site(site), party=PartyId(party) if party else None, username=username)
-    binding = choose(found)
-    if isinstance(binding, NoBinding):
-        raise MemberUnknown(f"{member} has no binding at {site}")
-    links = [*_scopes(view, ages.now)]
+    view = ViewEvidence(database)
+    binding = binding_of(view, site, member)
+    links = [*view_links(view, ages.now)]
     if isinstance(binding, Conflict):
-        text = f"CONFLICT: {len(found)} bindings at {site} bear on {member}; no answer until one holds it"
+        text = f"CONFLICT: several bindings at {site} bear on {member}; no answer until one holds it"
         return [*links, Link("binding", text, None, None)]
     links.append(_binding(binding))
     saved = list(every_allocation(PostgresSavedAllocations(database), site))
@@ -94,6 +90,17 @@ def account_links(database: Database, site: str, member: str, ages: Ages) -> Seq
         found_there += _account(one, viewed, binding, held, ages)
     nothing = Link("allocation", f"no allocation at {site} of a Project they are in", None, None)
     return [*links, *(found_there or [nothing])]
+
+
+def binding_of(view: ViewEvidence, site: str, member: str) -> SiteBinding | Conflict:
+    """The site binding of a Party or a username. Raises `MemberUnknown` where there is none."""
+    party = parse_uuid(member)
+    username = member if party is None else None
+    found = view.bindings(Site(site), party=PartyId(party) if party else None, username=username)
+    binding = choose(found)
+    if isinstance(binding, NoBinding):
+        raise MemberUnknown(f"{member} has no binding at {site}")
+    return binding
 
 
 def _allocation(saved: Saved, now: datetime) -> Iterator[Link]:
@@ -126,7 +133,8 @@ def _provider_project(saved: Saved, holders: Sequence[ProjectId]) -> Link:
     return Link("binding", f"{ref} is Project {proven}, {agrees}", None, None)
 
 
-def _scopes(view: ViewEvidence, now: datetime) -> Iterator[Link]:
+def view_links(view: ViewEvidence, now: datetime) -> Iterator[Link]:
+    """Every scope, and why one does not answer."""
     for scope, state in sorted(view.scopes().items()):
         unusable = state.unusable(now, ViewLimits())
         text = f"{scope.value} {state.phase.value}" + (f"; DOES NOT ANSWER: {unusable}" if unusable else "")

@@ -23,6 +23,10 @@ class ProjectUnknown(Exception):
     """The view has no such Project; the message is its id."""
 
 
+class ProjectAmbiguous(Exception):
+    """Several Projects are meant; the message says which."""
+
+
 class QueueUnknown(Exception):
     """The broker has no such queue; the message is its name."""
 
@@ -51,6 +55,7 @@ OperatorRefused: Final = (
     KeyUnknown,
     AllocationUnknown,
     MemberUnknown,
+    ProjectAmbiguous,
     ProjectUnknown,
     DeadLetterUnknown,
     QueueUnknown,
@@ -83,7 +88,11 @@ def refusal_of(error: Exception) -> tuple[str, str]:
             "member_unknown",
             f"{error}; `pharos-central show members --site SITE --project PROJECT` shows who is viewed",
         ),
-        ProjectUnknown: ("project_unknown", f"the view, which answers, has no Project {error}"),
+        ProjectUnknown: (
+            "project_unknown",
+            f"the view, which answers, has no Project {error}; `pharos-central show projects` lists them",
+        ),
+        ProjectAmbiguous: ("project_ambiguous", f"{error}; name one by its id"),
         QueueUnknown: (
             "queue_unknown",
             f"the broker has no queue {error}; `pharos-central broker queues` shows those that are",

@@ -10,6 +10,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from central.kernel.site_names import Site
 from central.retention.domain.ids import BindingId, PartyId, ProjectId
@@ -51,6 +52,15 @@ class Unknown:
     reason: str
 
 
+class Fence(StrEnum):
+    """Why accepted work keeps an account no longer (rule 2)."""
+
+    PROJECT_NOT_ACTIVE = "project_not_active"
+    MANAGEMENT_GENERATION_OVER = "management_generation_over"
+    MEMBER_ADDED_AGAIN = "member_added_again"
+    BINDING_NOT_ESTABLISHED = "binding_not_established"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class RetainedAccount:
     """An account to keep, in the order lists have."""
@@ -68,33 +78,30 @@ def retained(
     """The complete list, distinct and in order, or why there is none (rule 3)."""
     kept = set()
     for one in required:
-        fences = known.get(one.holder, Unknown("the view was not asked"))
-        unknown = _unknown(one, fences)
-        if unknown is not None:
-            return unknown
-        if isinstance(fences, Fences) and (account := _account(one, fences)) is not None:
-            kept.add(account)
+        judged = judge_account(one, known.get(one.holder, Unknown("the view was not asked")))
+        if isinstance(judged, Unknown):
+            return judged
+        if isinstance(judged, RetainedAccount):
+            kept.add(judged)
     return sorted(kept)
 
 
-def _unknown(one: Required, fences: Fences | Unknown) -> Unknown | None:
+def judge_account(one: Required, fences: Fences | Unknown) -> RetainedAccount | Fence | Unknown:
+    """Whether one account is kept, what fences it, or why that cannot be said."""
     if isinstance(fences, Unknown):
         return fences
     if fences.management_generation < one.management_generation:
         return Unknown("the view's management generation is earlier than the accepted one")
     if fences.generation < one.generation:
         return Unknown("the view's generation of the member is earlier than the accepted one")
-    return None
-
-
-def _account(one: Required, fences: Fences) -> RetainedAccount | None:
-    fenced = (
-        not fences.project_active
-        or fences.management_generation != one.management_generation
-        or fences.generation != one.generation
-    )
-    if fenced or fences.username is None:
-        return None
+    if not fences.project_active:
+        return Fence.PROJECT_NOT_ACTIVE
+    if fences.management_generation != one.management_generation:
+        return Fence.MANAGEMENT_GENERATION_OVER
+    if fences.generation != one.generation:
+        return Fence.MEMBER_ADDED_AGAIN
+    if fences.username is None:
+        return Fence.BINDING_NOT_ESTABLISHED
     holder = one.holder
     return RetainedAccount(
         holder.project_id, holder.party_id, holder.binding_id, one.generation, fences.username

@@ -48,3 +48,11 @@ SET kind = excluded.kind, revision = excluded.revision, state = excluded.state, 
     party_id = excluded.party_id, site = excluded.site, binding_id = excluded.binding_id,
     generation = excluded.generation, management_generation = excluded.management_generation,
     deadline = excluded.deadline, told_at = excluded.told_at;
+
+-- name: work_of_party
+-- Every item of a Party at a Site, required ones before released ones.
+SELECT w.owner, w.item_id, w.kind, w.revision, w.state, w.project_id, w.party_id, w.site, w.binding_id, w.generation,
+       w.management_generation, w.deadline, w.told_at
+FROM retention.accepted_work w
+WHERE w.site = %(site)s AND w.party_id = %(party_id)s
+ORDER BY w.state = 'released', w.owner, w.item_id;

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
 from uuid import uuid4
 
 import jwt
 
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.observability import Metrics
+from central.processes.overview import build_app
+from tests.html import words
+from tests.postgres.conftest import PgServer
 from tests.postgres.execution.site import ScriptedSite
 from tests.postgres.execution.world import World
 from tests.postgres.kernel.waiting import until
+from tests.postgres.web.rig import Overview, settings_of
+
+KEY = "00000000-0000-4000-8000-0000000000bb"
 
 
 def test_e4_one_run_from_post_to_a_confirmed_output(world: World, site: ScriptedSite) -> None:
@@ -57,3 +67,43 @@ def test_o1_an_operator_is_shown_why_a_run_is_in_its_state(world: World, site: S
         {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator")}, "explain", "run", str(uuid4())
     )
     assert (unknown.returncode, "run_unknown" in unknown.stderr) == (3, True)
+
+
+def test_o1_the_page_says_what_the_commands_say(
+    world: World, site: ScriptedSite, pg_server: PgServer
+) -> None:
+    """As a role that only reads: the Run with its stage, its account kept for it, each link of evidence."""
+    member, body = world.new_member(consent=False), world.run_body()
+    until(lambda: world.start(member, KEY, **body)[0] in (200, 201))
+    named = world.start(member, KEY, **body)[1]["runId"]
+    until(lambda: world.state(member, named) == ("waiting", "consent_expired"))
+    until(lambda: member.username in world.retained()[1])
+    owners = {"PHAROS_ACCEPTED_WORK_OWNERS": "execution"}
+    retained = world.operator("show", "retained", "--site", "slurm", **owners)["retained"]
+    assert member.username in {each["username"] for each in retained}
+    why = world.operator("explain", "retained", member.username, "--site", "slurm", **owners)["links"]
+    assert f"kept: {member.username}, generation 1 of binding {member.binding}" in texts(why)
+    assert any(text.startswith(f"execution run {named} required (revision ") for text in texts(why))
+
+    url = pg_server.role_url("pharos_overview", world.programs.database)
+    with Database(DatabaseOptions(url)) as database:
+        settings = settings_of(url, **owners)
+        overview = Overview(build_app(settings, database, Metrics("overview")))
+        front = words(overview.page())
+        assert "could not be read" not in front
+        assert f"{named} waiting consent_expired stage-in issued none yet" in front
+        assert "recovery of accepted work standing fresh" in front
+        for path, said in (
+            (f"/runs/{named}", ("run", named)),
+            (f"/sites/slurm/accounts/{member.party}", ("account", member.party, "--site", "slurm")),
+            (f"/allocations/{world.allocation}", ("allocation", world.allocation)),
+        ):
+            page = words(overview.page(path))
+            for text in texts(world.operator("explain", *said)["links"]):
+                assert " ".join(re.sub(r"in [0-9]+ s", "", text).split()) in re.sub(
+                    r"in [0-9]+ s ?", "", page
+                )
+
+
+def texts(links: list[dict[str, Any]]) -> list[str]:
+    return [each["text"] for each in links]

@@ -197,10 +197,10 @@ class World:
         status, body = self.call("intake", "GET", path, KEY)
         return status, [each["username"] for each in body.get("accounts", [])]
 
-    def operator(self, *words: str) -> Any:
+    def operator(self, *words: str, **more: str) -> Any:
         """What an operator's command prints, as JSON."""
         variables = {"PHAROS_DATABASE_URL_FILE": self.programs.url("pharos_operator"), "PHAROS_SITES": SITE}
-        done = self.programs.run(variables, *words, "--json")
+        done = self.programs.run(variables | more, *words, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

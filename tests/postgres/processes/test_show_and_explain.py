@@ -76,14 +76,55 @@ def test_o1_every_link_of_a_members_account_with_its_age(world: World) -> None:
     assert "s ago)" in text
 
 
+def test_o1_projects_are_listed_and_named_by_id_or_by_the_providers_name(world: World) -> None:
+    programs = world.programs
+    until(lambda: member_at_the_site(world) == "member_unknown")
+    (row,) = shown(programs, "projects")
+    assert (row["projectId"], row["lifecycle"], row["members"]) == (world.project, "active", 1)
+    assert (row["authority"], row["defers"]) == ("ready", None)
+    assert [one["projectRef"] for one in row["providerBindings"]] == [PROJECT_REF]
+    listed = programs.run(operator(programs), "show", "projects").stdout.splitlines()
+    assert listed[1].startswith(f"{world.project}  active    1       ready")
+    assert listed[1].endswith(f"waldur {PROJECT_REF}")
+    for named in (world.project, PROJECT_REF, PROJECT_REF.upper(), PROJECT_REF.replace("-", "")):
+        (member,) = shown(programs, "members", "--site", "slurm", "--project", named)
+        assert member["username"] == "u1"
+    for unknown in (str(uuid4()), "no-such-project"):
+        refused = programs.run(operator(programs), "show", "members", "--site", "slurm", "--project", unknown)
+        assert (refused.returncode, "project_unknown" in refused.stderr) == (3, True), refused.stderr
+
+    other, founded = world.beto.truth.new_project(PROJECT_REF)
+    world.tell(founded)
+    asked = ("show", "members", "--site", "slurm", "--project", PROJECT_REF)
+    until(lambda: "project_ambiguous" in programs.run(operator(programs), *asked).stderr)
+    assert len(shown(programs, "projects")) == 2
+    assert shown(programs, "members", "--site", "slurm", "--project", other) == []
+
+
+def test_x1_a_list_of_retained_accounts_is_whole_or_not_there(world: World) -> None:
+    """No owner answers here, so that no recovery pass stands (P28)."""
+    programs = world.programs
+    until(lambda: member_at_the_site(world) == "member_unknown")
+    refused = programs.run(operator(programs), "show", "retained", "--site", "slurm")
+    assert (refused.returncode, refused.stdout) == (4, "")
+    assert refused.stderr.startswith("unavailable (recovery_pending): ")
+    why = links(programs, "retained", "u1", "--site", "slurm")
+    assert why["recovery"].startswith("NO LIST: ")
+    assert why["binding"] == f"Party {world.party} is u1 at slurm, active"
+    assert why["work"] == "no owner told of work of theirs at slurm: nothing is kept for them"
+    unknown = programs.run(operator(programs), "explain", "retained", "nobody", "--site", "slurm")
+    assert (unknown.returncode, "member_unknown" in unknown.stderr) == (3, True)
+
+
 def test_x1_empty_unknown_and_unavailable_are_told_apart(programs: Programs) -> None:
     for what in ("allocations", "accounts"):
         empty = programs.run(operator(programs), "show", what)
         assert (empty.returncode, empty.stdout, empty.stderr) == (0, "", "none\n")
-    asked = ("show", "members", "--site", "slurm", "--project", str(uuid4()))
-    unloaded = programs.run(operator(programs), *asked)
-    assert unloaded.returncode == 4
-    assert "unavailable" in unloaded.stderr
+    asked = ("members", "--site", "slurm", "--project", str(uuid4()))
+    for words in (asked, ("projects",), ("retained", "--site", "slurm")):
+        unloaded = programs.run(operator(programs), "show", *words)
+        assert (unloaded.returncode, unloaded.stdout) == (4, "")
+        assert "unavailable" in unloaded.stderr
     for words, code in (
         (("explain", "allocation", str(uuid4())), "allocation_unknown"),
         (("explain", "account", "nobody", "--site", "slurm"), "member_unknown"),
@@ -94,7 +135,8 @@ def test_x1_empty_unknown_and_unavailable_are_told_apart(programs: Programs) -> 
 
 
 def test_x1_a_site_the_platform_does_not_have_is_unknown_not_empty(programs: Programs) -> None:
-    for words in (("allocations",), ("accounts",), ("runs",), ("members", "--project", str(uuid4()))):
+    asked = ("members", "--project", str(uuid4()))
+    for words in (("allocations",), ("accounts",), ("runs",), ("retained",), asked):
         unknown = programs.run(operator(programs), "show", *words, "--site", "icarus-hpc")
         assert (unknown.returncode, unknown.stdout) == (3, ""), unknown.stderr
         assert unknown.stderr.startswith("refused (site_unknown): 'icarus-hpc' is no Site of this platform")

@@ -12,19 +12,14 @@ import psycopg
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.observability import Metrics
 from central.processes.overview import build_app
-from tests.html import parsed
+from tests.html import parsed, words
 from tests.ports import free_port
 from tests.postgres.conftest import PgServer
 from tests.postgres.provisioning.conftest import Agent, Clock, resource
-from tests.postgres.web.conftest import Overview, account, settings_of
+from tests.postgres.web.rig import Overview, account, settings_of
 
 AT = "2026-11-02T10:00:00Z"
 PARTY = UUID(int=0x301)
-
-
-def words(text: str) -> str:
-    """What a person reads, blanks made one."""
-    return " ".join(parsed(text).all("body")[0].text.split())
 
 
 def part(text: str, ident: str) -> str:

@@ -8,7 +8,15 @@ from uuid import UUID
 import pytest
 
 from central.retention.domain.ids import PartyId
-from central.retention.domain.retained import Fences, Holder, RetainedAccount, Unknown, retained
+from central.retention.domain.retained import (
+    Fence,
+    Fences,
+    Holder,
+    RetainedAccount,
+    Unknown,
+    judge_account,
+    retained,
+)
 from tests.unit.central.retention.values import BINDING, HOLDER, PARTY, PROJECT, fences, required
 
 ACCOUNT = RetainedAccount(PROJECT, PARTY, BINDING, 2, "u1")
@@ -42,6 +50,20 @@ def test_p28_what_cannot_be_judged_leaves_no_list(known: dict[Holder, Fences | U
     other = replace(HOLDER, party_id=PartyId(UUID(int=9)))
     answer = retained([required(holder=other), required()], {**known, other: fences()})
     assert isinstance(answer, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("fenced", "why"),
+    [
+        (fences(active=False, management=4, generation=3, username=None), Fence.PROJECT_NOT_ACTIVE),
+        (fences(management=4, generation=3, username=None), Fence.MANAGEMENT_GENERATION_OVER),
+        (fences(generation=3, username=None), Fence.MEMBER_ADDED_AGAIN),
+        (fences(username=None), Fence.BINDING_NOT_ESTABLISHED),
+    ],
+)
+def test_o1_an_operator_is_told_the_first_fence(fenced: Fences, why: Fence) -> None:
+    assert judge_account(required(), fenced) is why
+    assert judge_account(required(), fences()) == ACCOUNT
 
 
 def test_p28_what_cannot_be_judged_leaves_no_list_even_where_another_fence_stands() -> None:
