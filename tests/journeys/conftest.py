@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.journeys.executing import Executing
 from tests.journeys.reporting import Reporting
 from tests.journeys.road import Road, road
 from tests.lab.fixtures import lab_host, lab_tree, new_lab_host
@@ -68,3 +69,20 @@ def site(reporting: Reporting) -> Iterator[Reporting]:
     reporting.begin()
     yield reporting
     reporting.end()
+
+
+@pytest.fixture(scope="session")
+def executing(lab_tree: HostTree) -> Iterator[Executing]:
+    """A Site with all three components active, and alice and bob ready for Runs; the reporter makes a pass a
+    second, the Runtime is as installed.
+    """
+    with road(lab_tree, ("ssh-access", "reporter", "runtime"), reported=True, runs=True) as walked:
+        walked.start_central()
+        release = walked.build("0.1.0")
+        walked.agree(release)
+        folder = walked.admin.receive(release.archive)
+        walked.install(folder)
+        walked.activate(folder)
+        reporting = Reporting(walked)
+        reporting.begin()
+        yield Executing.open(reporting, "alice", "bob")
