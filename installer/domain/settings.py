@@ -116,6 +116,8 @@ _RUNTIME = (
         "allocations' accounts stand below it",
         lambda p: p.for_runtime.slurm.parent_account,
     ),
+    Setting("PHAROS_RUNTIME_UID_MIN", "lowest member uid", lambda p: str(p.uid_range.min)),
+    Setting("PHAROS_RUNTIME_UID_MAX", "highest member uid", lambda p: str(p.uid_range.max)),
     Setting(
         "PHAROS_RUNTIME_STAGING_PARTITION",
         "partition of stage-in and stage-out, with Internet",

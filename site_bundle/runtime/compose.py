@@ -31,6 +31,7 @@ from site_bundle.runtime.adapters.sqlite_journal import (
     SqliteCommandJournal,
     open_command_journal,
 )
+from site_bundle.runtime.adapters.token_user import TokenUsers
 from site_bundle.runtime.adapters.wire import encode_ack, encode_result, encode_statement
 from site_bundle.runtime.application.begin_stage import BeginStage, Site
 from site_bundle.runtime.application.check_owners import CheckOwners
@@ -46,7 +47,7 @@ from site_bundle.runtime.entrypoints.status_document import Telemetry
 from site_bundle.runtime.entrypoints.telling import SLURM, Telling, needed_checks
 from site_bundle.runtime.settings import RuntimeSettings
 from site_bundle.slurm.client import SlurmClient, SlurmLimits
-from site_bundle.slurm.submission import ShowVersion
+from site_bundle.slurm.submission import ShowConfiguration, ShowVersion
 
 API_LIMITS = SiteApiLimits()
 
@@ -82,7 +83,7 @@ def outside_of(settings: RuntimeSettings, environment: Mapping[str, str], stop: 
         waiting=stop.interruptible,
     )
     jobs = SlurmJobs(client, cluster=settings.cluster, fence=draw_fence())
-    accounts = HostAccounts(jobs, settings.members_group, group_exists)
+    accounts = HostAccounts(jobs, settings.members_group, group_exists, settings.parent_account)
     return Outside(api, SiteApiCommands(api), client, jobs, accounts)
 
 
@@ -120,6 +121,11 @@ def version_check(version: tuple[int, int] | None) -> Check:
     found = f"Slurm {version[0]}.{version[1]:02}" if version else "a version of another form"
     remedy = "run a release of Pharos HPC that knows this version; until then a refused stage waits longer"
     return Check("slurm_version", Status.WARN, found, known_versions(), remedy, "slurm_version_unknown")
+
+
+def token_users_of(client: SlurmClient) -> TokenUsers:
+    """Whom this Slurm takes a token's bearer for. SlurmUnavailableError."""
+    return TokenUsers.of_parameters(client.read(ShowConfiguration()).get("AuthAltParameters", ""))
 
 
 def run_runtime(
@@ -233,6 +239,8 @@ def _use_cases(
         render=Scripts(grants, settings.scratch).render,
         words=words,
         site=Site(settings.cluster, settings.staging_partition, settings.compute_partition),
+        uids=settings.uids,
+        token_user=token_users_of(outside.client).user,
         events=telling,
         observe=settings.observe,
         checkpoint=checkpoint,

@@ -22,6 +22,7 @@ from site_bundle.kernel.settings import (
     read_settings,
     whole_number,
 )
+from site_bundle.runtime.domain.bounds import UidRange
 from site_bundle.runtime.domain.stage import Graces
 
 TOKEN = "PHAROS_SITE_API_TOKEN"  # noqa: S105 - the variable's name
@@ -52,6 +53,8 @@ TABLE = (
     Setting(TOKEN, "grant token with the scope commands", plain_text, secret=True),
     Setting(f"{_OWN}CLUSTER", "the Slurm cluster", slurm_name),
     Setting(f"{_OWN}PARENT_ACCOUNT", "the account above the allocations' accounts", slurm_name),
+    Setting(f"{_OWN}UID_MIN", "lowest member UID", whole_number(1, 2**32 - 2)),
+    Setting(f"{_OWN}UID_MAX", "highest member UID", whole_number(1, 2**32 - 2)),
     Setting(f"{_OWN}STAGING_PARTITION", "partition of stage-in and stage-out, with Internet", slurm_name),
     Setting(f"{_OWN}COMPUTE_PARTITION", "partition of compute", slurm_name),
     Setting(
@@ -82,6 +85,7 @@ class RuntimeSettings:
     credential: Credential
     cluster: str
     parent_account: str
+    uids: UidRange
     staging_partition: str
     compute_partition: str
     scratch: Path
@@ -114,12 +118,21 @@ def runtime_settings(environment: Mapping[str, str]) -> RuntimeSettings:
             wanted="a job that was known is waited for at least as long as one that may not be there",
             remedy="correct the profile",
         )
+    uids = UidRange(values[f"{_OWN}UID_MIN"], values[f"{_OWN}UID_MAX"])
+    if uids.low > uids.high:
+        raise SettingsError(
+            "settings_refused",
+            found=f"{_OWN}UID_MIN {uids.low} is above {_OWN}UID_MAX {uids.high}",
+            wanted="a range",
+            remedy="correct uid_range in the profile",
+        )
     return RuntimeSettings(
         site_api_url=values["PHAROS_SITE_API_URL"],
         ca_file=values["PHAROS_SITE_API_CA_FILE"],
         credential=Credential.from_environment(TOKEN, environment),
         cluster=values[f"{_OWN}CLUSTER"],
         parent_account=values[f"{_OWN}PARENT_ACCOUNT"],
+        uids=uids,
         staging_partition=values[f"{_OWN}STAGING_PARTITION"],
         compute_partition=values[f"{_OWN}COMPUTE_PARTITION"],
         scratch=values[f"{_OWN}SCRATCH"],

@@ -130,6 +130,8 @@ class Running:
             "PHAROS_SITE_API_CA_FILE": "/etc/pharos-hpc/ca.crt",
             "PHAROS_RUNTIME_CLUSTER": "icarus",
             "PHAROS_RUNTIME_PARENT_ACCOUNT": "pharos",
+            "PHAROS_RUNTIME_UID_MIN": "5000000",
+            "PHAROS_RUNTIME_UID_MAX": "5499999",
             "PHAROS_RUNTIME_STAGING_PARTITION": "staging",
             "PHAROS_RUNTIME_COMPUTE_PARTITION": "compute",
             "PHAROS_RUNTIME_REPOSITORY_CA_FILE": "/etc/pharos-hpc/ca.crt",

@@ -14,11 +14,14 @@ from site_bundle.runtime.domain.stage import Account
 
 @dataclass(frozen=True, slots=True)
 class HostAccounts:
-    """The port Accounts. `anchor`: a name the directory surely has, proven before an absence is believed."""
+    """The port Accounts. `anchor`: a name the directory surely has, proven before an absence is believed.
+    `parent`: the account above the allocations' accounts.
+    """
 
     jobs: SlurmJobs
     anchor: str
     group_exists: Callable[[str], bool]
+    parent: str
 
     def account(self, username: str) -> Account | None:
         """None: proven absent. UnavailableError while the directory's names do not resolve (X1)."""
@@ -37,3 +40,6 @@ class HostAccounts:
 
     def associations(self, identity: Identity) -> frozenset[int]:
         return self.jobs.associations(identity)
+
+    def is_of_platform(self, account: str) -> bool:
+        return self.jobs.stands_below(account, self.parent)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from site_bundle.runtime.domain.command import Identity
 from site_bundle.runtime.domain.jobs import AccountedRun, QueuedJob
+from site_bundle.slurm.account_parents import ShowAccountParent
 from site_bundle.slurm.accounted_jobs import RunRow, ShowRuns
 from site_bundle.slurm.association_ids import ShowAssociationIds
 from site_bundle.slurm.client import SlurmClient
@@ -15,6 +16,7 @@ from site_bundle.slurm.queued_jobs import QueueRow, ShowQueue
 from site_bundle.slurm.submission import CancelJob
 from site_bundle.slurm.tres import CPU, GPU, MEMORY
 
+_DEEPEST = 16  # levels of accounts: each is a question
 # What scancel says of a job that is over already (scancel(1) of 24.11).
 _GONE = ("Invalid job id specified", "Job/step already completing or completed")
 
@@ -53,6 +55,17 @@ class SlurmJobs:
     def associations(self, identity: Identity) -> frozenset[int]:
         """Ids of the user's associations in the account."""
         return self._client.read(ShowAssociationIds(self._cluster, identity.account, identity.username))
+
+    def stands_below(self, account: str, parent: str) -> bool:
+        """Whether `account` is `parent` or below it, by the tree of this cluster."""
+        for _ in range(_DEEPEST):
+            if account.lower() == parent.lower():
+                return True
+            above = self._client.read(ShowAccountParent(self._cluster, account))
+            if not above:
+                return False
+            account = above
+        return False
 
 
 def _queued(row: QueueRow) -> QueuedJob:

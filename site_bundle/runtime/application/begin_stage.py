@@ -26,6 +26,7 @@ from site_bundle.runtime.application.ports import (
     Word,
 )
 from site_bundle.runtime.application.words import Words
+from site_bundle.runtime.domain.bounds import OUTSIDE, UidRange
 from site_bundle.runtime.domain.command import Identity, StageName
 from site_bundle.runtime.domain.jobs import JobRef
 from site_bundle.runtime.domain.marker import marker_of
@@ -73,6 +74,8 @@ class BeginStage:
     render: Render
     words: Words
     site: Site
+    uids: UidRange
+    token_user: Callable[[str], str | None]
     events: Events
     observe: bool
     checkpoint: Callable[[str], None] = field(default=lambda _name: None)
@@ -89,8 +92,12 @@ class BeginStage:
             wanted = asked(command.submit.resources, command.submit.time_limit_seconds)
         except InexactError as error:
             return self._refuse(stage, error.code, now)
+        if command.identity.uid_number not in self.uids:
+            return self._refuse(stage, OUTSIDE, now)
         if not self._identity_stands(command.identity):
             return self._refuse(stage, IDENTITY_CHANGED, now)
+        if not self.accounts.is_of_platform(command.identity.account):
+            return self._refuse(stage, OUTSIDE, now)
         if self.observe:
             self.events.would(stage, "submit")
             return stage
@@ -102,6 +109,13 @@ class BeginStage:
             raise
         if now > token.valid_until:
             raise UnavailableError("member_token_expired", found="a token that is not valid any more")
+        if self.token_user(token.token) != command.identity.username:
+            raise UnavailableError(
+                "member_token_of_another",
+                found="a token that does not name the command's user, and no other",
+                wanted="a token of the acting member's own",
+                remedy="look at central's issuer, and at userclaimfield= in AuthAltParameters of slurm.conf",
+            )
         return self._submit(stage, self._job(stage, wanted, token), token, now)
 
     def _identity_stands(self, identity: Identity) -> bool:

@@ -133,6 +133,9 @@ class Accounts(Protocol):
 
     def associations(self, identity: Identity) -> frozenset[int]: ...
 
+    def is_of_platform(self, account: str) -> bool:
+        """Whether the account is the platform's parent account or stands below it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

@@ -39,9 +39,9 @@ def test_a36_job_that_is_gone_is_cancelled() -> None:
 
 
 def test_x1_a43_absence_of_a_name_needs_the_directory() -> None:
-    there = HostAccounts(jobs(Exited(0, "", "")), "anchor", lambda _name: True)
+    there = HostAccounts(jobs(Exited(0, "", "")), "anchor", lambda _name: True, "pharos")
     assert there.account("pharos-nobody-has-this") is None
-    away = HostAccounts(jobs(Exited(0, "", "")), "anchor", lambda _name: False)
+    away = HostAccounts(jobs(Exited(0, "", "")), "anchor", lambda _name: False, "pharos")
     with pytest.raises(UnavailableError) as refused:
         away.account("pharos-nobody-has-this")
     assert refused.value.code == "names_unavailable"

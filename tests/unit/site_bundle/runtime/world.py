@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +12,7 @@ from uuid import UUID, uuid4
 
 from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.runtime.adapters.sqlite_journal import SqliteCommandJournal, open_command_journal
+from site_bundle.runtime.adapters.token_user import TokenUsers
 from site_bundle.runtime.adapters.wire import encode_ack, encode_result
 from site_bundle.runtime.application.begin_stage import BeginStage, Site
 from site_bundle.runtime.application.observe_jobs import ObserveJobs
@@ -24,6 +27,7 @@ from site_bundle.runtime.application.ports import (
 )
 from site_bundle.runtime.application.send_words import SendWords
 from site_bundle.runtime.application.words import Words
+from site_bundle.runtime.domain.bounds import UidRange
 from site_bundle.runtime.domain.command import Command, Identity
 from site_bundle.runtime.domain.feed import Page
 from site_bundle.runtime.domain.jobs import AccountedRun, QueuedJob
@@ -32,7 +36,14 @@ from site_bundle.runtime.domain.stage import Account, Graces, State
 from site_bundle.runtime.domain.verdict import Output
 from tests.unit.site_bundle.runtime.scenes import NOW, REF, UID, after, run
 
-TOKEN = MemberToken("planted-token", after(900), RepositoryCredential("pharos-run", "planted-password"))
+
+def token_of(**claims: object) -> str:
+    """A token of the form Slurm takes; who signed it is not looked at here."""
+    body = urlsafe_b64encode(json.dumps({"exp": 4102444800} | claims).encode()).decode().rstrip("=")
+    return f"planted-token.{body}.planted-signature"
+
+
+TOKEN = MemberToken(token_of(sun="alice"), after(900), RepositoryCredential("pharos-run", "planted-password"))
 
 
 class Died(BaseException):
@@ -54,6 +65,7 @@ class World:
         self.sent: list[Word] = []
         self.refuse: SiteError | None = None
         self.down = False
+        self.platform = {"proj_a"}
         self.result: Output | None = Output(REF, "c" * 40)
         self.events: list[tuple[Any, ...]] = []
         self.die_at = ""
@@ -100,6 +112,9 @@ class World:
 
     def associations(self, _identity: Identity) -> frozenset[int]:
         return self.ids
+
+    def is_of_platform(self, account: str) -> bool:
+        return account in self.platform
 
     def submit(self, job: Job, _token: MemberToken) -> Outcome:
         if self.outcome is not None:
@@ -148,6 +163,7 @@ class World:
         begin = BeginStage(
             api=anything, journal=self.journal, accounts=anything, grants=anything, submission=anything,
             render=lambda _stage: "#!/bin/sh\n", words=words, site=Site("icarus", "staging", "compute"),
+            uids=UidRange(5000000, 5499999), token_user=TokenUsers(None).user,
             events=anything, observe=observe, checkpoint=self.checkpoint,
         )  # fmt: skip
         for stage in self.journal.stages():
