@@ -16,6 +16,8 @@ import click
 
 from central.commands.broker import broker
 from central.commands.explain import explain
+from central.commands.feeds import feeds
+from central.commands.runs import runs
 from central.commands.show import show
 from central.commands.told import REFUSED, settings_of, told
 from central.commands.view import view
@@ -234,45 +236,6 @@ def grants_revoke(grant_id: object) -> None:
 
 
 @cli.group()
-def feeds() -> None:
-    """The history of changes each Site's agent follows, and its identity."""
-
-
-@feeds.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document.")
-def feeds_list(as_json: bool) -> None:
-    """List each Site's feed with its last sequence."""
-    with told():
-        import json
-
-        from central.processes.operator import list_feeds
-
-        found = [
-            {"site": feed.site, "feed": str(feed.feed), "head": feed.head}
-            for feed in list_feeds(settings_of("operator"))
-        ]
-        if as_json:
-            click.echo(json.dumps({"schema": 1, "feeds": found}))
-            return
-        for feed in found:
-            click.echo(f"{feed['site']:<12} {feed['feed']}  {feed['head']}")
-
-
-@feeds.command("renew")
-@click.option("--site", required=True, help="The Site's environment name, such as slurm.")
-def feeds_renew(site: str) -> None:
-    """Draw a new identity for a Site's feed: a step of every restore, before the Site API starts.
-
-    The Site's agent then removes no key until its administrator accepts the feed.
-    """
-    with told():
-        from central.processes.operator import renew_feed
-
-        feed = renew_feed(settings_of("operator"), site)
-        click.echo(f"{feed.site} has feed {feed.feed} at {feed.head}")
-
-
-@cli.group()
 def evidence() -> None:
     """Signed evidence that a contract was accepted, for a Site's installer (I12)."""
 
@@ -333,7 +296,7 @@ def evidence_issue(
         click.echo(f"{output}\n{signature}")
 
 
-for group in (dev, broker, view, show, explain):
+for group in (dev, broker, feeds, runs, view, show, explain):
     cli.add_command(group)
 
 if __name__ == "__main__":

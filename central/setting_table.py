@@ -240,6 +240,12 @@ SETTINGS: tuple[Setting, ...] = (
         parse_sites, _PROJECT,
     ),
     Setting(
+        "PHAROS_EXECUTION_CONFIRMATION_SECONDS", "60 … 31536000",
+        "So long a Run waits for a Site to confirm its account, or for the Git host to confirm its output; "
+        "then it fails, with that as its reason (E1, S2).",
+        whole_number(60, 31_536_000), _EXECUTOR, "604800",
+    ),
+    Setting(
         "PHAROS_EXECUTION_BROKER_URL", "PostgreSQL URL",
         "The broker as pharos_execution: accepted work is published and answered for, Beto asked (P27, P29).",
         parse_database_url, _EXECUTOR, required=True, secret=True,

@@ -125,6 +125,7 @@ class Settings:
     repositories: Repositories | None
     pollers: int
     account_max_age: timedelta
+    confirmation_patience: timedelta
     development_accounts: Path | None
     waldur_instance: str | None
     intake_keys: Mapping[str, tuple[str, ...]] = field(repr=False)
@@ -291,6 +292,7 @@ def _assemble(
         repositories=_repositories(values),
         pollers=values["PHAROS_SITE_API_POLLERS"],
         account_max_age=timedelta(seconds=values["RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS"]),
+        confirmation_patience=timedelta(seconds=values["PHAROS_EXECUTION_CONFIRMATION_SECONDS"]),
         development_accounts=values["PHAROS_DEVELOPMENT_ACCOUNTS"],
         waldur_instance=values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"],
         intake_keys=keys,

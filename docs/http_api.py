@@ -254,6 +254,33 @@ CALLS = (
         "RunCancel",
         (("202", "Run", "being cancelled"),),
     ),
+    Call(
+        "getRunResults",
+        "get",
+        RUNS + "/{runId}/results",
+        "member",
+        (),
+        None,
+        (("200", "RunResults", "what came of its stages"),),
+    ),
+    Call(
+        "retryRun",
+        "post",
+        RUNS + "/{runId}/retry",
+        "member",
+        IDEMPOTENT,
+        "RunRetry",
+        (("202", "Run", "with its next attempt"),),
+    ),
+    Call(
+        "cleanUpRun",
+        "post",
+        RUNS + "/{runId}/cleanup",
+        "member",
+        IDEMPOTENT,
+        "RunCleanup",
+        (("202", "Run", "its cleanup is asked for again"),),
+    ),
 )
 
 

@@ -120,9 +120,37 @@ RUN = body(
     createdAt=TIME,
     changedAt=TIME,
     revision=POSITIVE,
-    attempts=many(obj(attemptId=UUID, number=POSITIVE, stages=many(STAGE_SHOWN))),
+    attempts=many(obj(attemptId=UUID, number=POSITIVE, askedBy=maybe(UUID), stages=many(STAGE_SHOWN)), 0, 10),
     output=OUTPUT,
     cancelledBy=maybe(UUID),
+    waiting=maybe(obj(since=maybe(TIME), what=text(), remedy=text())),
+    cleanup=maybe(obj(state=one_of("asked", "refused", "done", "settled"), reason=maybe(text()))),
+)
+RUN_RESULTS = body(
+    runId=UUID,
+    state=SHORT_RUN["state"],
+    attempts=many(
+        obj(
+            attemptId=UUID,
+            number=POSITIVE,
+            stages=many(
+                obj(
+                    stage=STAGE,
+                    verdict=VERDICT,
+                    exitCode=maybe(whole(0, 255)),
+                    signal=maybe(whole(0, 127)),
+                    usage=maybe(obj(elapsedSeconds=COUNT, allocated=AMOUNTS)),
+                    code=maybe(NAME),
+                    observedAt=TIME,
+                ),
+                0,
+                3,
+            ),
+        ),
+        1,
+        10,
+    ),
+    output=OUTPUT,
 )
 
 HTTP: dict[str, Schema] = {
@@ -364,5 +392,8 @@ HTTP: dict[str, Schema] = {
     "Run": RUN,
     "RunList": body(projectId=UUID, runs=many(obj(**SHORT_RUN)), nextPageToken=maybe(text())),
     "RunCancel": body(reason=NOTE),
+    "RunRetry": body(),
+    "RunCleanup": body(),
+    "RunResults": RUN_RESULTS,
 }
 """Bodies of HTTP calls by the name of their schema; `golden_name` gives their golden's."""

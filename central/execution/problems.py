@@ -33,6 +33,41 @@ _STEPS: Final = {
     Refusal.RUN_ENDED: ProblemSpec(
         "run_ended", 409, "The Run has ended", "Nothing is left to cancel.", "Start another Run."
     ),
+    Refusal.RUN_COMPLETED: ProblemSpec(
+        "run_completed",
+        409,
+        "The Run is completed",
+        "Its output stands; there is nothing to try again.",
+        "Start another Run.",
+    ),
+    Refusal.ATTEMPT_UNSETTLED: ProblemSpec(
+        "attempt_unsettled",
+        409,
+        "The attempt is not settled",
+        "The Run has not ended, or its cleanup is not done: something of it may still be at the Site (S1).",
+        "Wait for the end and the cleanup; have a refused cleanup asked for again.",
+    ),
+    Refusal.ATTEMPT_LIMIT: ProblemSpec(
+        "attempt_limit",
+        409,
+        "Too many attempts",
+        "A Run has ten attempts at most.",
+        "Start another Run.",
+    ),
+    Refusal.CLEANUP_NOT_REFUSED: ProblemSpec(
+        "cleanup_not_refused",
+        409,
+        "Nothing was refused",
+        "There is no cleanup yet, or the Site is still asked.",
+        "Wait for the Site; only a refused cleanup is asked for again.",
+    ),
+    Refusal.CLEANUP_SETTLED: ProblemSpec(
+        "cleanup_settled",
+        409,
+        "The cleanup is over",
+        "The Site cleaned up, or an operator settled it.",
+        "Nothing is left to do.",
+    ),
 }
 _PLANS: Final = {
     PlanRefusal.ALLOCATION_UNKNOWN: ALLOCATION_UNKNOWN,
@@ -131,6 +166,13 @@ ACCOUNT_AMBIGUOUS: Final = ProblemSpec(
     "The member has several confirmed accounts at the Site.",
     "Name one allocation by its `allocationId`.",
 )
+ACCOUNT_CHANGED: Final = ProblemSpec(
+    "account_changed",
+    409,
+    "Another account",
+    "The Site's account, or the Project's management, is another than the Run was accepted for (E1).",
+    "Start another Run: it takes the present account.",
+)
 RUN_UNKNOWN: Final = ProblemSpec(
     "run_unknown",
     404,
@@ -149,5 +191,6 @@ PROBLEMS: Final[Mapping[str, ProblemSpec]] = problem_table(
     AUTHORITY_REFUSED,
     SITE_NOT_QUALIFIED,
     ACCOUNT_AMBIGUOUS,
+    ACCOUNT_CHANGED,
     RUN_UNKNOWN,
 )

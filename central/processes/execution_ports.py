@@ -18,8 +18,8 @@ from central.execution.application.ports import (
     AccountSeveral,
     Authority,
     Holder,
-    Permission,
 )
+from central.execution.domain.permission import Permission
 from central.execution.domain.planning import AHEAD, FRESH, Lifecycle, Resource
 from central.execution.domain.run import Identity, Run
 from central.kernel.database import Database

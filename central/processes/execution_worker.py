@@ -174,8 +174,10 @@ def execution_worker(
         authorities=BetoAuthorities(BetoView(evidence, broker).project_decisions),
         accounts=run_accounts(evidence, None, settings.account_max_age),
         consents=PostgresConsented(database),
+        patience=settings.confirmation_patience,
     )
-    confirm = ConfirmOutputs(passes, runs, SmartHttpRefs(str(ca_file) if ca_file else None), credentials)
+    git = SmartHttpRefs(str(ca_file) if ca_file else None)
+    confirm = ConfirmOutputs(passes, runs, git, credentials, settings.confirmation_patience)
     due = (
         DuePass("publish", timedelta(seconds=2), PublishWork(passes, runs, broker.publish)),
         DuePass("confirm", timedelta(seconds=2), confirm),

@@ -18,8 +18,6 @@ from central.kernel.site_names import Site, no_such_site
 from central.kernel.times import format_rfc3339, parse_rfc3339, utc_now
 from central.processes.refusals import SiteUnknown
 from central.settings import Settings
-from central.ssh_access.adapters.postgres_feeds import PostgresFeeds
-from central.ssh_access.domain.feed import FeedHead
 
 NAME: Final = "operator"
 _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
@@ -72,18 +70,6 @@ def revoke_grant(settings: Settings, grant_id: UUID) -> Grant:
     """Revokes from now on. Raises `GrantUnknown`."""
     with opened(settings) as database:
         return PostgresGrants(database).revoke(grant_id, utc_now())
-
-
-def list_feeds(settings: Settings) -> Sequence[FeedHead]:
-    """Every Site's history."""
-    with opened(settings) as database:
-        return PostgresFeeds(database).everything()
-
-
-def renew_feed(settings: Settings, site: str) -> FeedHead:
-    """Draws a new identity for a Site's history, after a restore. Raises `FeedUnknown`."""
-    with opened(settings) as database:
-        return PostgresFeeds(database).renew(Site(site), uuid4())
 
 
 def parse_expiry(text: str, now: datetime) -> datetime:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from central.execution.adapters.postgres_audit import PostgresAudit
 from central.execution.adapters.postgres_maintenance import PostgresMaintenance
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.application.cancel_run import CancelRun
 from central.execution.application.create_run import CreateRun
 from central.execution.application.read_runs import ReadRuns
+from central.execution.application.retry_run import RetryRun
+from central.execution.application.settle_cleanup import CleanUpRun
 from central.execution.entrypoints.project_routes import ProjectRoutes
 from central.execution.entrypoints.run_wire import RUN_BYTES_MAX
 from central.kernel.database import Database
@@ -91,19 +94,21 @@ class ProjectApi:
 
 def run_routes(
     settings: Settings, database: Database, reader: EvidenceReader
-) -> tuple[CreateRun, ReadRuns, CancelRun]:
-    """The three use cases of members."""
-    runs = PostgresRuns(database)
+) -> tuple[CreateRun, ReadRuns, CancelRun, RetryRun, CleanUpRun]:
+    """The use cases of members."""
+    runs, audit = PostgresRuns(database), PostgresAudit(database)
     authorities = BetoAuthorities(reader.view.project_decisions)
-    create = CreateRun(
-        authorities=authorities,
-        sites=ConfiguredSites(settings.sites, settings.execution_sites),
-        planning=AllocatedResources(PostgresSavedAllocations(reader.database)),
-        accounts=run_accounts(reader.database, reader.view, settings.account_max_age),
-        maintenance=PostgresMaintenance(database),
-        runs=runs,
+    new_work = (
+        authorities,
+        audit,
+        ConfiguredSites(settings.sites, settings.execution_sites),
+        AllocatedResources(PostgresSavedAllocations(reader.database)),
+        run_accounts(reader.database, reader.view, settings.account_max_age),
+        PostgresMaintenance(database),
+        runs,
     )
-    return create, ReadRuns(authorities, runs), CancelRun(authorities, runs)
+    mine = (authorities, audit, runs)
+    return CreateRun(*new_work), ReadRuns(*mine), CancelRun(*mine), RetryRun(*new_work), CleanUpRun(*mine)
 
 
 def run(settings: Settings) -> int:

@@ -8,7 +8,8 @@ from central.grants.domain.grant import GrantRefused
 from central.kernel.embedded_postgres import EmbeddedPostgresFailed
 from central.kernel.errors import CorruptState
 from central.kernel.migrations import MigrationRefused
-from central.ssh_access.application.ports import FeedUnknown, KeyUnknown
+from central.kernel.site_feed import FeedUnknown
+from central.ssh_access.application.ports import KeyUnknown
 
 
 class AllocationUnknown(Exception):
@@ -43,6 +44,14 @@ class SiteUnknown(Exception):
     """The platform has no such Site; the message says so."""
 
 
+class SettlementRefused(Exception):
+    """A Run's cleanup cannot be settled; with the code of why."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
 class StartRefused(Exception):
     """What the settings ask for must not run; the message says what to change."""
 
@@ -60,6 +69,7 @@ OperatorRefused: Final = (
     DeadLetterUnknown,
     QueueUnknown,
     RunUnknown,
+    SettlementRefused,
     SiteUnknown,
     StartRefused,
     CorruptState,
@@ -69,7 +79,7 @@ OperatorRefused: Final = (
 
 def refusal_of(error: Exception) -> tuple[str, str]:
     """The code and the text."""
-    if isinstance(error, EvidenceRefused | GrantRefused):
+    if isinstance(error, EvidenceRefused | GrantRefused | SettlementRefused):
         return error.code, str(error)
     fixed = {
         GrantUnknown: (

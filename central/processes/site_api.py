@@ -14,6 +14,7 @@ from central.kernel.http import HttpLimits, create_app
 from central.kernel.notifications import Waiters
 from central.kernel.observability import Metrics
 from central.kernel.serving import Service, ServingOptions, serve, site_api_threads
+from central.kernel.site_polls import SitePolls
 from central.kernel.times import utc_now
 from central.processes.broker_link import require_broker
 from central.processes.options import open_database, prepare, serving_options
@@ -60,9 +61,7 @@ class SiteApi:
             caller=caller,
             list_changes=ListChanges(keys),
             record_results=RecordResults(keys),
-            waiters=waiters,
-            channel=CHANNEL,
-            pollers=self.settings.pollers,
+            polls=SitePolls(waiters, CHANNEL, self.settings.pollers),
             clock=utc_now,
         )
         app.register_blueprint(routes.blueprint())

@@ -5,6 +5,7 @@ from typing import Final
 
 from flask import Blueprint
 
+from central.execution.adapters.postgres_audit import PostgresAudit
 from central.execution.adapters.postgres_maintenance import PostgresMaintenance
 from central.execution.adapters.postgres_runs import CHANNEL, PostgresRuns
 from central.execution.application.list_commands import ListCommands
@@ -15,6 +16,7 @@ from central.execution.entrypoints.site_routes import CommandRoutes
 from central.grants.entrypoints.site_caller import SiteCaller
 from central.kernel.database import Database
 from central.kernel.notifications import Waiters
+from central.kernel.site_polls import SitePolls
 from central.kernel.times import utc_now
 from central.processes.evidence_reader import EvidenceReader, open_reader
 from central.processes.execution import member_tokens, repository_credentials
@@ -50,15 +52,14 @@ def site_commands(
         fetch_token=FetchMemberToken(
             runs=runs,
             authorities=authorities,
+            audit=PostgresAudit(database),
             accounts=accounts,
             tokens=source.tokens,
             credentials=repository_credentials(settings, database),
             account_max_age=settings.account_max_age,
         ),
         state_maintenance=StateMaintenance(PostgresMaintenance(database)),
-        waiters=waiters,
-        channel=CHANNEL,
-        pollers=settings.pollers,
+        polls=SitePolls(waiters, CHANNEL, settings.pollers),
         clock=utc_now,
     )
     return SiteCommands(routes.blueprint(), reader)

@@ -64,6 +64,7 @@ KERNEL_FOR_DOMAIN = {
         "central.kernel.units",
         "central.kernel.errors",
         "central.kernel.integers",
+        "central.kernel.site_feed",
         "central.kernel.site_names",
         "central.kernel.secret_digests",
     ),

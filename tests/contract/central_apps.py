@@ -3,12 +3,10 @@
 `$GRANT`, `$MEMBER` in a golden stand for the credentials these apps accept.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from flask import Flask
@@ -17,10 +15,10 @@ from flask.testing import FlaskClient
 from central.grants.application.authenticate import Authenticate
 from central.grants.domain.grant import Scope, format_token, issue
 from central.grants.entrypoints.site_caller import SiteCaller
-from central.kernel.bearer import unauthenticated
-from central.kernel.http import HttpLimits, bearer_token, create_app
+from central.kernel.http import HttpLimits, create_app
 from central.kernel.notifications import Waiters
 from central.kernel.observability import Metrics
+from central.kernel.site_polls import SitePolls
 from central.ssh_access.adapters.postgres_keys import CHANNEL
 from central.ssh_access.application.add_key import AddKey
 from central.ssh_access.application.list_changes import ListChanges
@@ -31,6 +29,8 @@ from central.ssh_access.domain.member_key import MemberId
 from central.ssh_access.entrypoints.member_routes import MemberRoutes
 from central.ssh_access.entrypoints.site_routes import SiteRoutes
 from central.ssh_access.entrypoints.wire import ADD_BYTES_MAX, REPORT_BYTES_MAX
+from tests.contract import asking
+from tests.contract.asking import whoever
 from tests.contract.member_keys_suite import Accounts
 from tests.contract.memory_keys import MemoryGrants, MemoryMemberKeys
 
@@ -38,6 +38,9 @@ CLOCK = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
 GRANT_ID = UUID("00000000-0000-4000-8000-000000000001")
 SECRET = bytes(32)
 CREDENTIALS = {"$GRANT": f"Bearer {format_token(GRANT_ID, SECRET)}", "$MEMBER": "Bearer alice"}
+
+
+MEMBERS = ("alice", "bob", "carol", "dave", "erin", "frank")
 
 
 @dataclass(frozen=True)
@@ -72,18 +75,7 @@ def make_apps() -> Apps:
 
 def send(apps: Apps, request: Mapping[str, Any], body: bytes | None) -> tuple[int, Any, Mapping[str, str]]:
     """Sends a golden's request; status, decoded answer and headers."""
-    path = str(request["path"])
-    headers = {name: CREDENTIALS.get(value, value) for name, value in request.get("headers", {}).items()}
-    parts = urlsplit(path if not path.startswith("//") else "/" + path)
-    answer = apps.client(path).open(
-        path=parts.path,
-        query_string=parts.query,
-        method=str(request["method"]),
-        headers=headers,
-        data=body,
-        environ_overrides={"RAW_URI": path},
-    )
-    return answer.status_code, json.loads(answer.data), dict(answer.headers)
+    return asking.send(apps.client(str(request["path"])), CREDENTIALS, request, body)
 
 
 def _site_app(keys: MemoryMemberKeys, grants: MemoryGrants) -> Flask:
@@ -97,20 +89,11 @@ def _site_app(keys: MemoryMemberKeys, grants: MemoryGrants) -> Flask:
         caller=SiteCaller(Authenticate(grants), lambda: CLOCK),
         list_changes=ListChanges(keys),
         record_results=RecordResults(keys),
-        waiters=Waiters("postgresql://nowhere", [CHANNEL], clock=lambda: float("inf")),
-        channel=CHANNEL,
-        pollers=4,
+        polls=SitePolls(Waiters("postgresql://nowhere", [CHANNEL], clock=lambda: float("inf")), CHANNEL, 4),
         clock=lambda: CLOCK,
     )
     app.register_blueprint(routes.blueprint())
     return app
-
-
-def _member() -> MemberId:
-    token = bearer_token()
-    if token not in ("alice", "bob", "carol", "dave", "erin", "frank"):
-        raise unauthenticated("unknown")
-    return MemberId(token)
 
 
 def _member_app(keys: MemoryMemberKeys) -> Flask:
@@ -121,7 +104,7 @@ def _member_app(keys: MemoryMemberKeys) -> Flask:
         limits=HttpLimits(body_bytes=ADD_BYTES_MAX),
     )
     routes = MemberRoutes(
-        member=_member,
+        member=whoever({name: MemberId(name) for name in MEMBERS}),
         add_key=AddKey(Accounts(), keys),
         list_keys=ListKeys(keys),
         remove_key=RemoveKey(keys),

@@ -101,7 +101,7 @@ class MemberKeysSuite:
         return list(RecordResults(keys)(given or command(), site, at, results, NOW + timedelta(hours=1)))
 
     def listed(self, keys: MemberKeys, after: int = 0) -> tuple[Change, ...]:
-        return keys.changes(SLURM, after, 500).changes
+        return keys.changes(SLURM, after, 500).entries
 
     def test_an_added_key_is_listed_for_its_site(self, keys: MemberKeys) -> None:
         key = self.add(keys)
@@ -109,7 +109,7 @@ class MemberKeysSuite:
         assert (change.sequence, change.act, change.key_id) == (1, Act.PRESENT, key.key_id)
         assert (change.target.username, change.public_key.line) == ("alice", K1)
         assert list(keys.of_member(ALICE)) == [key]
-        assert keys.changes(Site("k8s"), 0, 500).changes == ()
+        assert keys.changes(Site("k8s"), 0, 500).entries == ()
 
     def test_x7_the_same_command_again_is_the_same_key(self, keys: MemberKeys) -> None:
         given = command()
@@ -217,9 +217,9 @@ class MemberKeysSuite:
         after, seen = 0, []
         while True:
             found = keys.changes(SLURM, after, 2)
-            seen += [change.sequence for change in found.changes]
+            seen += [change.sequence for change in found.entries]
             after = found.next
             if not found.more:
                 break
         assert (seen, after) == ([2, 3, 4, 5], 5)
-        assert keys.changes(SLURM, after, 2).changes == ()
+        assert keys.changes(SLURM, after, 2).entries == ()

@@ -7,25 +7,27 @@ from uuid import UUID
 
 from central.execution.application.ports import (
     Account,
+    AccountChanged,
     Authority,
     CommandPage,
     ConsentExpired,
     Holder,
     Listed,
     MemberToken,
-    Permission,
-    PositionUnknown,
     RepositoryCredential,
+    RepositoryRefused,
     RunPage,
     RunUnknown,
     Saved,
     StoreCommand,
 )
 from central.execution.domain.maintenance import Statement
+from central.execution.domain.permission import Permission
 from central.execution.domain.planning import Lifecycle, Resource
 from central.execution.domain.progress import Step
-from central.execution.domain.run import Identity, Run
+from central.execution.domain.run import Identity, Run, WaitReason
 from central.kernel.problems import COMMAND_REUSED, Problem
+from central.kernel.site_feed import FeedPage, PositionUnknown
 
 FEED = UUID("00000000-0000-4000-8000-000000000002")
 
@@ -84,13 +86,13 @@ class MemoryRuns:
     def commands(self, site: str, after: int, limit: int, *, unacknowledged: bool) -> CommandPage:
         mine = [listed for at, listed in self.feed if at == site]
         if after > len(mine):
-            raise PositionUnknown(FEED, len(mine))
+            raise PositionUnknown(FEED, len(mine), after)
         found = [each for each in mine if each.sequence > after]
         found = [
             Listed(e.sequence, e.command_id, e.issued_at, e.action, e.attempt_id, self.runs[e.run.run_id])
             for e in found
         ]
-        return CommandPage(FEED, after, tuple(found[:limit]), len(mine), len(found) > limit)
+        return FeedPage(FEED, after, tuple(found[:limit]), len(mine), len(found) > limit)
 
     def _keep(self, command: StoreCommand, step: Step, now: datetime) -> None:
         self.receipts[command.id] = (command.digest, step.run.run_id)
@@ -116,10 +118,17 @@ class Others:
     no_account: Exception | None = None
     has_account: bool = True
     statements: dict[str, Statement] = field(default_factory=dict)
+    uses: list[tuple[UUID, Permission, UUID]] = field(default_factory=list)
+    repository: WaitReason | None = None
+    changed: bool = False
+    management: int = 1
 
     def decide(self, project: UUID, party: UUID, permission: Permission) -> Authority:
         allowed = project == self.project and permission not in self.denied
-        return Authority(allowed, 1, self.observed_at + timedelta(hours=1))
+        return Authority(allowed, self.management, self.observed_at + timedelta(hours=1))
+
+    def note(self, subject: UUID, permission: Permission, actor: UUID, now: datetime) -> None:
+        self.uses.append((subject, permission, actor))
 
     def known(self, site: str) -> bool:
         return site in self.resources_of
@@ -136,6 +145,8 @@ class Others:
         return Account(self.identity, self.observed_at) if self.has_account else None
 
     def confirmed_at(self, run: Run, now: datetime) -> datetime:
+        if self.changed:
+            raise AccountChanged
         return self.observed_at
 
     def token(self, party: UUID, site: str, now: datetime) -> MemberToken:
@@ -144,6 +155,8 @@ class Others:
         return MemberToken("a-members-own-word", now + timedelta(minutes=5))
 
     def issue(self, run: Run, purpose: str, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
+        if self.repository is not None:
+            raise RepositoryRefused(self.repository)
         return RepositoryCredential("pharos-run", "repository-word", now + timedelta(hours=1))
 
     def of(self, site: str) -> Statement | None:

@@ -19,11 +19,11 @@ from central.execution.application.member_consents import (
 from central.execution.application.ports import MemberToken
 from central.execution.domain.consent import Consent, Tokens
 from central.execution.entrypoints.consent_routes import ConsentBody, ConsentGivenBody, ConsentRoutes
-from central.kernel.bearer import unauthenticated
-from central.kernel.http import bearer_token, create_app
+from central.kernel.http import create_app
 from central.kernel.observability import Metrics
 from central.kernel.strict_json import decode, encode
 from central.provisioning.entrypoints.project_allocations import ProjectAllocationsBody
+from tests.contract.asking import send, whoever
 from tests.contract.goldens import Golden, Refused, load
 
 CLOCK = datetime(2026, 11, 2, 10, 0, 1, 250000, tzinfo=UTC)
@@ -83,7 +83,7 @@ class World:
     def _app(self) -> Flask:
         app = create_app("consent", metrics=Metrics("consent"), ready=lambda: None)
         routes = ConsentRoutes(
-            member=_member,
+            member=whoever({"member": PARTY}),
             give=GiveConsent(self.issuer, self.consents, UUID),
             read=ReadConsent(self.consents),
             withdraw=WithdrawConsent(self.issuer, self.consents),
@@ -93,15 +93,8 @@ class World:
         return app
 
     def send(self, request: dict[str, Any], body: bytes | None = None) -> tuple[int, Any]:
-        headers = {n: v.replace("$MEMBER", "Bearer member") for n, v in request.get("headers", {}).items()}
-        answer = self.app.test_client().open(
-            path=request["path"],
-            method=request["method"],
-            headers=headers,
-            data=body,
-            environ_overrides={"RAW_URI": request["path"]},
-        )
-        return answer.status_code, json.loads(answer.data)
+        status, answer, _ = send(self.app.test_client(), {"$MEMBER": "Bearer member"}, request, body)
+        return status, answer
 
     def member(self, method: str) -> tuple[int, Any]:
         path = load("execution-consent").request["path"]
@@ -110,12 +103,6 @@ class World:
     def give(self, **changes: object) -> tuple[int, Any]:
         golden = load("execution-consent-give")
         return self.send(golden.request, json.dumps(golden.valid[0].body | changes).encode())
-
-
-def _member() -> UUID:
-    if bearer_token() != "member":
-        raise unauthenticated("unknown")
-    return PARTY
 
 
 @pytest.fixture

@@ -1,58 +1,34 @@
 """Central speaks docs/wire.md of Runs and commands: byte for byte, refusals by code (E3, E4, X10)."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import msgspec
 import pytest
 
-from central.execution.application.cancel_run import CancelRun
-from central.execution.application.create_run import CreateRun
-from central.execution.application.list_commands import ListCommands
-from central.execution.application.member_token import FetchMemberToken
-from central.execution.application.ports import AccountAwaits, AccountSeveral, Permission
-from central.execution.application.read_runs import ReadRuns
-from central.execution.application.record_site import RecordSite
-from central.execution.application.state_maintenance import StateMaintenance
+from central.execution.application.ports import AccountAwaits, AccountSeveral
+from central.execution.domain.permission import Permission
 from central.execution.domain.planning import Lifecycle
-from central.execution.domain.run import Identity
 from central.execution.entrypoints import command_wire, run_wire
-from central.execution.entrypoints.project_routes import ProjectRoutes
-from central.execution.entrypoints.site_routes import CommandRoutes
-from central.grants.application.authenticate import Authenticate
-from central.grants.domain.grant import Scope, format_token, issue
-from central.grants.entrypoints.site_caller import SiteCaller
-from central.kernel.bearer import unauthenticated
-from central.kernel.http import HttpLimits, bearer_token, create_app
-from central.kernel.notifications import Waiters
-from central.kernel.observability import Metrics
 from central.kernel.strict_json import decode, encode
 from tests.contract.goldens import Golden, Refused, load
-from tests.contract.memory_keys import MemoryGrants
-from tests.contract.memory_runs import MemoryRuns, Others, ready
+from tests.contract.run_world import (
+    CLOCK,
+    PARTY,
+    PROJECT,
+    READY,
+    World,
+)
 
-CLOCK = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
-MAX_AGE = timedelta(minutes=15)
-PROJECT = UUID("00000000-0000-4000-8000-000000000302")
-PARTY = UUID("00000000-0000-4000-8000-000000000301")
-ALLOCATION = UUID("00000000-0000-4000-8000-000000000303")
-IDENTITY = Identity("u1", 5000001, "e/42", "p1-alloc1", UUID(int=304), 1, 1)
-READY = ready(ALLOCATION, CLOCK)
-SECRET = bytes(32)
-GRANTS = {
-    "$GRANT_COMMANDS": (UUID(int=1), Scope.COMMANDS),
-    "$GRANT_SSH_ACCESS": (UUID(int=2), Scope.SSH_ACCESS),
-}
-CREDENTIALS = {name: f"Bearer {format_token(grant_id, SECRET)}" for name, (grant_id, _) in GRANTS.items()}
-CREDENTIALS["$MEMBER"] = "Bearer member"
 BODIES: dict[str, type[msgspec.Struct]] = {
     "run-create": run_wire.RunCreateBody,
     "run-cancel": run_wire.RunCancelBody,
     "run": run_wire.RunBody,
+    "run-retry": run_wire.RunPlainBody,
+    "run-cleanup": run_wire.RunPlainBody,
+    "run-results": run_wire.RunResultsBody,
     "run-list": run_wire.RunListBody,
     "command-ack": command_wire.AckBody,
     "command-result": command_wire.ResultBody,
@@ -63,95 +39,6 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "site-maintenance": command_wire.MaintenanceBody,
 }
 """Central writes each, or reads it; both ways it is the same bytes."""
-
-
-class World:
-    """The two applications over one store."""
-
-    def __init__(self) -> None:
-        self.runs = MemoryRuns()
-        self.others = Others(PROJECT, {"slurm": [READY]}, IDENTITY)
-        self.app = create_app(
-            "both", metrics=Metrics("both"), ready=lambda: None, limits=HttpLimits(body_bytes=262_144)
-        )
-        self.app.register_blueprint(self._project().blueprint())
-        self.app.register_blueprint(self._site().blueprint())
-
-    def _project(self) -> ProjectRoutes:
-        others, runs = self.others, self.runs
-        return ProjectRoutes(
-            member=_member,
-            create_run=CreateRun(others, others, others, others, others, runs),
-            read_runs=ReadRuns(others, runs),
-            cancel_run=CancelRun(others, runs),
-            clock=lambda: CLOCK,
-        )
-
-    def _site(self) -> CommandRoutes:
-        others, runs, grants = self.others, self.runs, MemoryGrants()
-        for grant_id, scope in GRANTS.values():
-            grants.issue(
-                "slurm",
-                lambda _, grant_id=grant_id, scope=scope: issue(  # type: ignore[misc]
-                    [], grant_id=grant_id, site="slurm", scopes=(scope,), secret=SECRET, expires_at=None,
-                    now=CLOCK,
-                ),
-            )  # fmt: skip
-        return CommandRoutes(
-            caller=SiteCaller(Authenticate(grants), lambda: CLOCK),
-            list_commands=ListCommands(runs, others, others, MAX_AGE),
-            record_site=RecordSite(runs),
-            fetch_token=FetchMemberToken(runs, others, others, others, others, MAX_AGE),
-            state_maintenance=StateMaintenance(others),
-            waiters=Waiters("postgresql://nowhere", ["x"], clock=lambda: float("inf")),
-            channel="x",
-            pollers=4,
-            clock=lambda: CLOCK,
-        )
-
-    def send(self, request: dict[str, Any], body: bytes | None = None) -> tuple[int, Any]:
-        """Sends a golden's request; status and decoded answer."""
-        headers = {name: CREDENTIALS.get(value, value) for name, value in request["headers"].items()}
-        path, _, query = str(request["path"]).partition("?")
-        answer = self.app.test_client().open(
-            path=path,
-            query_string=query,
-            method=str(request["method"]),
-            headers=headers,
-            data=body,
-            environ_overrides={"RAW_URI": request["path"]},
-        )
-        return answer.status_code, json.loads(answer.data or "null")
-
-    def create(self, number: int = 42, **changes: object) -> tuple[int, Any]:
-        """Asks for the golden's Run."""
-        golden = load("run-create")
-        headers = golden.request["headers"] | {
-            "Idempotency-Key": f"00000000-0000-4000-8000-0000000000{number}"
-        }
-        body = {**golden.valid[0].body, **changes}
-        return self.send({**golden.request, "headers": headers}, json.dumps(body).encode())
-
-    def say(self, golden: str, command: str, attempt: str, **changes: object) -> tuple[int, Any]:
-        """Says a golden's word about a command."""
-        request = load(golden).request
-        what = request["path"].rsplit("/", 1)[1]
-        body = {**load(golden).valid[0].body, "attemptId": attempt, **changes}
-        return self.send(
-            {**request, "path": f"/v1/site/commands/{command}/{what}"}, json.dumps(body).encode()
-        )
-
-    def listed(self, path: str = "/v1/site/commands?after=0") -> Any:
-        """The Site's commands."""
-        status, page = self.send({**load("site-commands-request").request, "path": path})
-        assert status == 200, page
-        return page["commands"]
-
-
-def _member() -> UUID:
-    if bearer_token() != "member":
-        raise unauthenticated("unknown")
-    return PARTY
 
 
 @pytest.fixture

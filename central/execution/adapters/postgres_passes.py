@@ -23,6 +23,12 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
+class _PublishedRow:
+    run_id: UUID
+    published: int
+
+
+@dataclass(frozen=True, slots=True)
 class _ItemRow:
     item_id: UUID
     body: bytes
@@ -47,9 +53,13 @@ class PostgresPasses:
         """See `RunPasses`."""
         return self._ids("awaiting_output", {"limit": limit})
 
-    def unpublished(self, limit: int) -> Sequence[UUID]:
+    def unpublished(self, limit: int) -> Sequence[tuple[UUID, int]]:
         """See `RunPasses`."""
-        return self._ids("unpublished", {"limit": limit})
+        params = {"limit": limit}
+        rows = self._database.run(
+            lambda tx: tx.all(_PublishedRow, self._queries["unpublished"], params), repeatable=True
+        )
+        return [(row.run_id, row.published) for row in rows]
 
     def published(self, revisions: Sequence[tuple[UUID, int]]) -> None:
         """See `RunPasses`."""
@@ -69,7 +79,7 @@ class PostgresPasses:
             tx.execute(self._queries["add_inventory"], {"snapshot_id": snapshot_id, "now": now})
             tx.execute(
                 self._queries["add_items"],
-                {"snapshot_id": snapshot_id, "item_ids": [row.run_id for row in rows], "bodies": bodies},
+                {"snapshot_id": snapshot_id, "item_ids": [row.item_id for row in rows], "bodies": bodies},
             )
             return Inventory(snapshot_id, len(bodies), fingerprint(bodies))
 

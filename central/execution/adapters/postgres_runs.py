@@ -19,12 +19,12 @@ from central.execution.adapters.rows import (
 )
 from central.execution.application.ports import (
     CommandPage,
-    PositionUnknown,
     RunPage,
     RunUnknown,
     Saved,
     StoreCommand,
 )
+from central.execution.application.work_items import item_id_of
 from central.execution.domain.command import SiteCommand
 from central.execution.domain.progress import Step
 from central.execution.domain.run import Run
@@ -33,6 +33,7 @@ from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.problems import COMMAND_REUSED, Problem
 from central.kernel.queries import load_queries
+from central.kernel.site_feed import cut
 
 SCHEMA: Final = "execution"
 CHANNEL: Final = "pharos_execution"
@@ -82,6 +83,7 @@ class PostgresRuns:
             if after.run is before:
                 return Decision(None)
             self._save(tx, after, now)
+            self._close_items(tx, before, after.run)
             return Decision(encode_run(after.run))
 
         return self._decided(command, run_id, work, now)
@@ -129,13 +131,8 @@ class PostgresRuns:
             return rows, {run_id: self._load(tx, run_id) for run_id in wanted}
 
         rows, runs = self._database.run(read, repeatable=True)
-        feed, head = rows[0].feed, rows[0].head
-        if after > head:
-            raise PositionUnknown(feed, head)
-        found = [listed(row, runs[row.run_id]) for row in rows if row.run_id is not None]
-        more = len(found) > limit
-        covered = found[limit - 1].sequence if more else head
-        return CommandPage(feed, after, tuple(found[:limit]), covered, more)
+        found = tuple(listed(row, runs[row.run_id]) for row in rows if row.run_id is not None)
+        return cut((rows[0].feed, rows[0].head), after, limit, found, lambda each: each.sequence)
 
     def _decided(
         self,
@@ -166,6 +163,18 @@ class PostgresRuns:
             tx.execute(self._queries["acknowledge_commands"], {"command_ids": settled, "now": now})
         if step.commands:
             self._append(tx, run, step.commands, now)
+
+    def _close_items(self, tx: Transaction, before: Run, after: Run) -> None:
+        """The item of an attempt that another one follows now (P27)."""
+        known = {each.attempt_id for each in before.attempts if each.past is not None}
+        for attempt in after.attempts:
+            if attempt.past is not None and attempt.attempt_id not in known:
+                params = {
+                    "item_id": item_id_of(after, attempt),
+                    "run_id": after.run_id,
+                    "revision": attempt.past.revision,
+                }
+                tx.execute(self._queries["add_past_item"], params)
 
     def _append(self, tx: Transaction, run: Run, commands: Sequence[SiteCommand], now: datetime) -> None:
         site = {"site": run.request.site}
@@ -199,6 +208,9 @@ def _row(run: Run) -> dict[str, object]:
         "binding_id": run.identity.binding_id,
         "generation": run.identity.generation,
         "management_generation": run.identity.management_generation,
+        "item_id": item_id_of(run, run.attempt) if run.attempt.number > 1 else None,
+        "waits_since": run.waits_since,
+        "cleanup_refusal": run.cleanup.refusal if run.cleanup is not None else None,
     }
 
 
@@ -209,8 +221,9 @@ def _acknowledged(run: Run) -> list[UUID]:
     known += [command for each in stages for command in each.expired]
     if run.cancellation is not None and run.cancellation.acknowledged:
         known.append(run.cancellation.command_id)
-    if run.cleanup is not None and run.cleanup.acknowledged:
-        known.append(run.cleanup.command_id)
+    if run.cleanup is not None:
+        known += run.cleanup.expired
+        known += [run.cleanup.command_id] if run.cleanup.acknowledged else []
     return [each for each in known if each is not None]
 
 

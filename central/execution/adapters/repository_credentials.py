@@ -4,23 +4,26 @@
    so that a stage has one at most.
 2. It is written down before the host is asked; what is written down is taken back, also if the answer was
    lost. Neither its name nor its password is kept.
-3. A host's refusal is `Unavailable`: only the platform's team can end it.
+3. A refusal counts only where its body names it (`error`): the host knows no such repository, or gives none
+   for it; the Run waits and its member is told. Any other answer, a bare 404 too, is `Unavailable`: it says
+   nothing of the repository, and only the platform's team can end it (X1).
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from msgspec import Meta, Struct
 
 from central.execution.adapters.exchange import Answer, Exchange
 from central.execution.adapters.postgres_credentials import PostgresCredentials
-from central.execution.application.ports import RepositoryCredential
+from central.execution.application.ports import RepositoryCredential, RepositoryRefused
 from central.execution.application.worker_ports import GivenCredential
-from central.execution.domain.command import COMMANDS
-from central.execution.domain.run import Run
+from central.execution.domain.command import credential_id
+from central.execution.domain.run import Run, WaitReason
 from central.kernel.errors import InvalidTime
 from central.kernel.problems import Problem
 from central.kernel.strict_json import decode, encode
@@ -28,6 +31,7 @@ from central.kernel.times import format_rfc3339, parse_rfc3339
 
 LIFETIME_MAX: Final = timedelta(days=7)
 """A stage's job may wait for its turn; the deadline of its Run ends it sooner."""
+REFUSALS: Final = frozenset({403, 404, 422})
 _WORD: Final = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
@@ -47,6 +51,13 @@ class CredentialAnswer(Struct, frozen=True, forbid_unknown_fields=True, rename="
     username: Annotated[str, Meta(pattern=r"\A[\x21-\x39\x3b-\x7e]{1,255}\Z")]
     password: str
     expires_at: str
+
+
+class CredentialRefusal(Struct, frozen=True, forbid_unknown_fields=True):
+    """Why none is given."""
+
+    schema: Literal[1]
+    error: Literal["repository_unknown", "repository_refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +86,13 @@ class HttpRepositoryCredentials:
 
     def issue(self, run: Run, purpose: str, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
         """See `RepositoryCredentials`."""
-        credential_id = credential_id_of(run, purpose)
-        self._store.remember(GivenCredential(credential_id, run.run_id, purpose), now)
+        named = credential_id(run, purpose)
+        self._store.remember(GivenCredential(named, run.run_id, purpose), now)
         until = min(run.request.deadline, now + LIFETIME_MAX)
         wanted = CredentialWanted(1, run.request.repository.url, write_ref, format_rfc3339(until))
-        answer = self._exchange("PUT", f"{self._base}/{credential_id}", self._headers, encode(wanted))
+        answer = self._exchange("PUT", f"{self._base}/{named}", self._headers, encode(wanted))
+        if answer.status in REFUSALS:
+            self._check_refusal(answer)
         if answer.status != 200:
             raise self._exchange.unavailable(f"answer {answer.status}, 200 is needed")
         return self._given(answer)
@@ -95,6 +108,11 @@ class HttpRepositoryCredentials:
             raise self._exchange.unavailable(f"answer {answer.status} to a revocation, 204 is needed")
         self._store.revoked(credential_id, now)
 
+    def _check_refusal(self, answer: Answer) -> None:
+        """Rule 3. Raises `RepositoryRefused` for a refusal that says what it is of."""
+        with suppress(Problem):
+            raise RepositoryRefused(WaitReason(decode(answer.body, CredentialRefusal).error))
+
     def _given(self, answer: Answer) -> RepositoryCredential:
         try:
             body = decode(answer.body, CredentialAnswer)
@@ -104,8 +122,3 @@ class HttpRepositoryCredentials:
         if _WORD.fullmatch(body.password) is None:
             raise self._exchange.unavailable("answer a password that is not printable ASCII")
         return RepositoryCredential(body.username, body.password, expires_at)
-
-
-def credential_id_of(run: Run, purpose: str) -> UUID:
-    """Rule 1."""
-    return uuid5(COMMANDS, f"credential {run.run_id}/{run.attempt.number}/{purpose}")

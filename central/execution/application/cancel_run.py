@@ -4,15 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from central.execution.application.create_run import require
+from central.execution.application.permitted import Use
 from central.execution.application.ports import (
+    Audit,
     Authorities,
-    Permission,
     Runs,
     RunUnknown,
     Saved,
     StoreCommand,
 )
+from central.execution.domain.permission import Permission
 from central.execution.domain.progress import Step, cancel
 from central.execution.domain.run import Run
 
@@ -22,6 +23,7 @@ class CancelRun:
     """The use case."""
 
     authorities: Authorities
+    audit: Audit
     runs: Runs
 
     def __call__(
@@ -35,7 +37,7 @@ class CancelRun:
         now: datetime,
     ) -> Saved:
         """The Run as it stands. `NotAllowed`, `RunUnknown`, `StepRefused`, `Unavailable`."""
-        require(self.authorities, project, member, Permission.CANCEL)
+        Use(self.authorities, self.audit, project, run_id).by(member, Permission.CANCEL, now)
 
         def step(run: Run) -> Step:
             if run.request.project_id != project:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from central.execution.application.permitted import Use
 from central.execution.application.ports import (
     Accounts,
+    Audit,
     Authorities,
-    Authority,
     Holder,
     Maintenance,
-    Permission,
     Planning,
     Runs,
     Saved,
@@ -19,17 +19,10 @@ from central.execution.application.ports import (
 )
 from central.execution.domain.accept import accept, run_id_of
 from central.execution.domain.maintenance import in_force
+from central.execution.domain.permission import Permission
 from central.execution.domain.planning import plan
 from central.execution.domain.request import RunRequest
 from central.execution.domain.run import WaitReason
-
-
-class NotAllowed(Exception):
-    """Beto says no; `permission` names what was asked."""
-
-    def __init__(self, permission: Permission) -> None:
-        super().__init__(permission.value)
-        self.permission = permission
 
 
 class SiteUnknown(Exception):
@@ -49,6 +42,7 @@ class CreateRun:
     """The use case: permission, Site, plan, account, then one transaction."""
 
     authorities: Authorities
+    audit: Audit
     sites: Sites
     planning: Planning
     accounts: Accounts
@@ -59,7 +53,9 @@ class CreateRun:
         """The saved Run. Raises what its steps raise: `NotAllowed`, `SiteUnknown`, `SiteNotQualified`,
         `PlanRefused`, `NoAccount`, `AccountAwaits`, `AccountSeveral`, `Unavailable`.
         """
-        authority = require(self.authorities, request.project_id, member, Permission.CREATE)
+        run_id = run_id_of(command.id, request.project_id)
+        use = Use(self.authorities, self.audit, request.project_id, run_id)
+        authority = use.by(member, Permission.CREATE, now)
         earlier = self.runs.recorded(command)
         if earlier is not None:
             return Saved(earlier, repeated=True)
@@ -73,7 +69,7 @@ class CreateRun:
         if account is None:
             raise NoAccount
         step = accept(
-            run_id_of(command.id, request.project_id),
+            run_id,
             request,
             resource.allocation_id,
             identity=account.identity,
@@ -82,11 +78,3 @@ class CreateRun:
             held=WaitReason.SITE_MAINTENANCE if in_force(self.maintenance.of(request.site), now) else None,
         )
         return self.runs.add(command, step)
-
-
-def require(authorities: Authorities, project: UUID, member: UUID, permission: Permission) -> Authority:
-    """Asks Beto now: the decision that allows it. Raises `NotAllowed`, `Unavailable`."""
-    authority = authorities.decide(project, member, permission)
-    if not authority.allowed:
-        raise NotAllowed(permission)
-    return authority

@@ -13,13 +13,14 @@ from central.execution.application.ports import (
     Authority,
     CommandPage,
     Listed,
-    Permission,
     Runs,
 )
 from central.execution.domain.authority import ANSWER_LIFETIME, valid_until
 from central.execution.domain.command import Submit
+from central.execution.domain.permission import Permission
 from central.execution.domain.run import StageName
 from central.kernel.errors import Unavailable
+from central.kernel.site_feed import first_page
 
 
 class AskedOnce:
@@ -64,21 +65,20 @@ class ListCommands:
     def page(
         self, site: str, after: int, limit: int, *, unacknowledged: bool, wait: Callable[[], bool]
     ) -> CommandPage:
-        """The first page that holds a command, or the empty one that stands when `wait` answers False."""
-        while True:
-            found = self.runs.commands(site, after, limit, unacknowledged=unacknowledged)
-            if found.commands or not wait():
-                return found
+        """See `first_page`."""
+        return first_page(lambda: self.runs.commands(site, after, limit, unacknowledged=unacknowledged), wait)
 
     def bound(self, page: CommandPage, now: datetime) -> list[Bounded]:
         """Each command with its validity; one question to Beto a Project, member and permission."""
         asked = AskedOnce(self.authorities)
-        return [Bounded(each, self._until(each, asked, now)) for each in page.commands]
+        return [Bounded(each, self._until(each, asked, now)) for each in page.entries]
 
     def _until(self, listed: Listed, asked: AskedOnce, now: datetime) -> datetime:
         if not isinstance(listed.action, Submit):
             return now + ANSWER_LIFETIME
         run = listed.run
+        if run.attempt.attempt_id != listed.attempt_id:
+            return listed.issued_at  # an earlier attempt's: nothing of it is begun any more
         permission = permission_of(listed.action.stage)
         try:
             decided = asked.decide(run.request.project_id, run.created_by, permission)

@@ -6,23 +6,25 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid5
 
-from central.execution.application.create_run import require
 from central.execution.application.list_commands import permission_of
+from central.execution.application.permitted import Use
 from central.execution.application.ports import (
     Accounts,
+    Audit,
     Authorities,
     ConsentExpired,
     MemberToken,
     MemberTokens,
-    Permission,
     RepositoryCredential,
     RepositoryCredentials,
+    RepositoryRefused,
     Runs,
     StoreCommand,
 )
 from central.execution.application.record_site import AttemptMismatch
 from central.execution.domain.authority import valid_until
 from central.execution.domain.command import COMMANDS, runs_ref
+from central.execution.domain.permission import Permission
 from central.execution.domain.progress import Refusal, Step, StepRefused, begin, hold
 from central.execution.domain.run import Run, RunState, Stage, StageName, StageState, WaitReason
 from central.kernel.aggregates import request_digest
@@ -47,6 +49,7 @@ class FetchMemberToken:
 
     runs: Runs
     authorities: Authorities
+    audit: Audit
     accounts: Accounts
     tokens: MemberTokens
     credentials: RepositoryCredentials
@@ -62,8 +65,8 @@ class FetchMemberToken:
         if run is None or run.attempt.attempt_id != attempt:
             raise AttemptMismatch
         stage = _unacknowledged(run, named)
-        permission = permission_of(stage.name)
-        authority = require(self.authorities, run.request.project_id, run.created_by, permission)
+        use = Use(self.authorities, self.audit, run.request.project_id, run.run_id)
+        authority = use.by(run.created_by, permission_of(stage.name), now)
         if run.state is RunState.WAITING and run.reason in _HELD:
             raise Unavailable("unavailable", f"the Run waits: {run.reason}; nothing of it is begun now")
         observed = self.accounts.confirmed_at(run, now)
@@ -72,6 +75,7 @@ class FetchMemberToken:
         except ConsentExpired:
             self._move(run, lambda at: hold(at, WaitReason.CONSENT_EXPIRED, now), now)
             raise
+        credential = self._credential(run, stage, use, now)
         if run.state is RunState.WAITING:
             self._move(run, lambda at: _resume(at, now), now)
         until = valid_until(
@@ -81,22 +85,33 @@ class FetchMemberToken:
             authority_expires_at=authority.valid_until,
             deadline=run.request.deadline,
         )
-        return TokenAnswer(token, min(until, token.expires_at), self._credential(run, stage, now))
+        return TokenAnswer(token, min(until, token.expires_at), credential)
 
     def _move(self, run: Run, step: Callable[[Run], Step], now: datetime) -> None:
-        """One command a revision: asked twice at once, it is one hold, or one resumption."""
+        """One command a revision: asked twice at once, it is one hold, or one resumption. A step that changes
+        nothing leaves no receipt that would stand in the next one's way.
+        """
+        if step(run).run is run:
+            return
         name = f"token {run.run_id} {run.revision}"
         self.runs.move(
             StoreCommand(uuid5(COMMANDS, name), request_digest(name.encode())), run.run_id, step, now
         )
 
-    def _credential(self, run: Run, stage: Stage, now: datetime) -> RepositoryCredential | None:
-        """Only for the stages that talk to Git, and only while the member may have one."""
+    def _credential(self, run: Run, stage: Stage, use: Use, now: datetime) -> RepositoryCredential | None:
+        """Only for the stages that talk to Git, and only while the member may have one. A host that refuses
+        makes the Run wait and say so: only who keeps the repository, or the platform's team, can end that.
+        """
         if stage.name is StageName.COMPUTE:
             return None
-        require(self.authorities, run.request.project_id, run.created_by, Permission.REPOSITORY)
+        use.by(run.created_by, Permission.REPOSITORY, now)
         ref = runs_ref(run.run_id) if stage.name is StageName.STAGE_OUT else None
-        return self.credentials.issue(run, stage.name.value, write_ref=ref, now=now)
+        try:
+            return self.credentials.issue(run, stage.name.value, write_ref=ref, now=now)
+        except RepositoryRefused as refused:
+            reason = refused.reason
+            self._move(run, lambda at: hold(at, reason, now), now)
+            raise Unavailable("unavailable", f"the Run waits: {reason.value}") from None
 
 
 def _unacknowledged(run: Run, command: UUID) -> Stage:

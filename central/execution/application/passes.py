@@ -6,7 +6,7 @@ What a pass decides is one command a Run, revision and act: two replicas that me
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid5
 
@@ -17,22 +17,24 @@ from central.execution.application.ports import (
     Accounts,
     Authorities,
     Maintenance,
-    Permission,
     RepositoryCredentials,
+    RepositoryRefused,
     Runs,
     StoreCommand,
 )
 from central.execution.application.worker_ports import (
     Consented,
     GitRefs,
+    GivenCredential,
     GivenCredentials,
     RunPasses,
     Suspensions,
 )
-from central.execution.domain.command import COMMANDS
+from central.execution.domain.command import COMMANDS, credential_id
 from central.execution.domain.maintenance import in_force
-from central.execution.domain.progress import Step, confirm_output, expire
-from central.execution.domain.run import Output, Run, StageState
+from central.execution.domain.permission import Permission
+from central.execution.domain.progress import Step, confirm_output, expire, hold, overdue
+from central.execution.domain.run import Output, Run, StageState, WaitReason
 from central.execution.domain.waiting import Circumstances, next_stage, reconsider
 from central.kernel.aggregates import request_digest
 from central.kernel.errors import CorruptState, Unavailable
@@ -100,7 +102,9 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class ReconsiderRuns:
-    """Holds Runs that cannot go on, and lets go on those that can again (E4, E5, S15)."""
+    """Holds Runs that cannot go on, lets go on those that can again, and ends those whose account was not
+    confirmed for `patience` (E1, E4, E5, S15).
+    """
 
     passes: RunPasses
     runs: Runs
@@ -109,6 +113,7 @@ class ReconsiderRuns:
     authorities: Authorities
     accounts: Accounts
     consents: Consented
+    patience: timedelta
 
     def __call__(self, now: datetime) -> Passed:
         """One pass over every Run that has not ended; each other is asked the same thing once."""
@@ -119,7 +124,13 @@ class ReconsiderRuns:
             if stage is None:
                 return False
             known = self._circumstances(run, permission_of(stage.name), memory, now)
-            return Mover(self.runs)(run, "run_reconsidered", lambda at: reconsider(at, known, now), now)
+
+            def step(at: Run) -> Step:
+                after = reconsider(at, known, now)
+                ending = overdue(after.run, self.patience, now)
+                return Step(ending.run, (*after.commands, *ending.commands))
+
+            return Mover(self.runs)(run, "run_reconsidered", step, now)
 
         return each_run(self.runs, _paged(self.passes.live), look)
 
@@ -147,12 +158,15 @@ class ReconsiderRuns:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmOutputs:
-    """Asks the Git server what is at a Run's ref (S2). Its silence changes nothing."""
+    """Asks the Git server what is at a Run's ref (S2). While it is silent the Run waits and says so; after
+    `patience` it ends, for nobody can say what its output came to.
+    """
 
     passes: RunPasses
     runs: Runs
     git: GitRefs
     credentials: RepositoryCredentials
+    patience: timedelta
 
     def __call__(self, now: datetime) -> Passed:
         """One pass."""
@@ -162,10 +176,22 @@ class ConfirmOutputs:
         awaited = run.output_awaited
         if awaited is None:
             return False
-        credential = self.credentials.issue(run, CONFIRM, write_ref=None, now=now)
-        commit = self.git.commit_of(run.request.repository.url, awaited.ref, credential)
+        try:
+            credential = self.credentials.issue(run, CONFIRM, write_ref=None, now=now)
+            commit = self.git.commit_of(run.request.repository.url, awaited.ref, credential)
+        except RepositoryRefused as refused:
+            return self._wait(run, refused.reason, now)
+        except Unavailable as silence:
+            _tell_unavailable(run.run_id, silence)
+            return self._wait(run, WaitReason.OUTPUT_AWAITING_GIT, now)
         found = Output(awaited.ref, commit) if commit is not None else None
         return Mover(self.runs)(run, "run_output_confirmed", lambda at: confirm_output(at, found, now), now)
+
+    def _wait(self, run: Run, reason: WaitReason, now: datetime) -> bool:
+        def step(at: Run) -> Step:
+            return overdue(hold(at, reason, now).run, self.patience, now)
+
+        return Mover(self.runs)(run, "run_output_awaited", step, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +211,7 @@ class RevokeCredentials:
                 looked += 1
                 try:
                     run = self.runs.by_id(each.run_id)
-                    if run is not None and not _in_use(run, each.purpose):
+                    if run is not None and not _in_use(run, each):
                         self.given.revoke(each.credential_id, now)
                         revoked += 1
                 except Unavailable as error:
@@ -194,9 +220,10 @@ class RevokeCredentials:
         return Passed(looked, revoked, unavailable)
 
 
-def _in_use(run: Run, purpose: str) -> bool:
-    if run.ended:
-        return False
+def _in_use(run: Run, given: GivenCredential) -> bool:
+    purpose = given.purpose
+    if run.ended or given.credential_id != credential_id(run, purpose):
+        return False  # what an earlier attempt was given is nobody's any more
     if purpose == CONFIRM:
         return run.output_awaited is not None
     return any(

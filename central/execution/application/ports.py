@@ -3,26 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
 from central.execution.domain.command import Action
 from central.execution.domain.maintenance import Statement
+from central.execution.domain.permission import Permission
 from central.execution.domain.planning import Resource
 from central.execution.domain.progress import Step
-from central.execution.domain.run import Identity, Run
-
-
-class Permission(StrEnum):
-    """What Beto decides about a Run, each by name (E7)."""
-
-    CREATE = "run.create"
-    VIEW = "run.view"
-    CANCEL = "run.cancel"
-    CONTINUE = "run.continue"
-    STAGE_OUT = "run.stage_out"
-    REPOSITORY = "repository.credential"
+from central.execution.domain.run import Identity, Run, WaitReason
+from central.kernel.site_feed import FeedPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +121,29 @@ class RepositoryCredential:
         return f"RepositoryCredential({self.username!r}, expires_at={self.expires_at})"
 
 
+class RepositoryRefused(Exception):
+    """Who gives out the Git host's credentials says definitely no; `reason` is the member's to read (S2)."""
+
+    def __init__(self, reason: WaitReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
 class RepositoryCredentials(Protocol):
     """Credentials of the Git host (S2)."""
 
     def issue(self, run: Run, purpose: str, *, write_ref: str | None, now: datetime) -> RepositoryCredential:
         """One for the Run's repository, in place of an earlier one of the same purpose (a stage's name, or
-        what else); with `write_ref` it may write that ref alone. `Unavailable`.
+        what else); with `write_ref` it may write that ref alone. `RepositoryRefused`, `Unavailable`.
         """
+        ...
+
+
+class Audit(Protocol):
+    """Who used which permission (E7)."""
+
+    def note(self, subject: UUID, permission: Permission, actor: UUID, now: datetime) -> None:
+        """Keeps a use of `permission` on a Run, or on a Project's Runs. `Unavailable`: it may not go on."""
         ...
 
 
@@ -189,15 +195,8 @@ class Listed:
     run: Run
 
 
-@dataclass(frozen=True, slots=True)
-class CommandPage:
-    """A part of the feed: every listed command above `after` up to and including `next`."""
-
-    feed: UUID
-    after: int
-    commands: tuple[Listed, ...]
-    next: int
-    more: bool
+CommandPage = FeedPage[Listed]
+"""A part of a Site's feed of commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,15 +213,6 @@ class StoreCommand:
 
     id: UUID
     digest: bytes
-
-
-class PositionUnknown(Exception):
-    """A Site read further than this history goes: central was restored to an earlier time."""
-
-    def __init__(self, feed: UUID, head: int) -> None:
-        super().__init__(f"the feed ends at {head}")
-        self.feed = feed
-        self.head = head
 
 
 class Runs(Protocol):

@@ -1,10 +1,12 @@
 """A member looks at Runs (E4, E7): who has left sees nothing any more."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from central.execution.application.create_run import require
-from central.execution.application.ports import Authorities, Permission, RunPage, Runs, RunUnknown
+from central.execution.application.permitted import Use
+from central.execution.application.ports import Audit, Authorities, RunPage, Runs, RunUnknown
+from central.execution.domain.permission import Permission
 from central.execution.domain.run import Run
 
 
@@ -13,20 +15,31 @@ class ReadRuns:
     """The use case. Beto decides before and after the read, so that a permission lost meanwhile counts."""
 
     authorities: Authorities
+    audit: Audit
     runs: Runs
 
-    def one(self, project: UUID, run_id: UUID, member: UUID) -> Run:
-        """One Run. `RunUnknown`, `NotAllowed`, `Unavailable`."""
-        require(self.authorities, project, member, Permission.VIEW)
+    def one(
+        self,
+        project: UUID,
+        run_id: UUID,
+        member: UUID,
+        now: datetime,
+        *,
+        permission: Permission = Permission.VIEW,
+    ) -> Run:
+        """One Run, for who may see it, or its results. `RunUnknown`, `NotAllowed`, `Unavailable`."""
+        use = Use(self.authorities, self.audit, project, run_id)
+        use.by(member, permission, now)
         run = self.runs.by_id(run_id)
         if run is None or run.request.project_id != project:
             raise RunUnknown
-        require(self.authorities, project, member, Permission.VIEW)
+        use.by(member, permission, now)
         return run
 
-    def page(self, project: UUID, after: UUID | None, limit: int, member: UUID) -> RunPage:
+    def page(self, project: UUID, after: UUID | None, limit: int, member: UUID, now: datetime) -> RunPage:
         """Runs, newest first."""
-        require(self.authorities, project, member, Permission.VIEW)
+        use = Use(self.authorities, self.audit, project, project)
+        use.by(member, Permission.VIEW, now)
         found = self.runs.of_project(project, after, limit)
-        require(self.authorities, project, member, Permission.VIEW)
+        use.by(member, Permission.VIEW, now)
         return found

@@ -6,7 +6,8 @@ from datetime import datetime
 from uuid import UUID
 
 from central.execution.application.ports import Runs, StoreCommand
-from central.execution.domain.progress import Step, acknowledge, record_result
+from central.execution.domain.attempts import as_of
+from central.execution.domain.progress import Refusal, Step, StepRefused, acknowledge, record_result
 from central.execution.domain.run import Acknowledgement, Result, Run
 from central.kernel.errors import ObservedInFuture
 from central.kernel.times import AHEAD_MAX
@@ -60,9 +61,17 @@ class RecordSite:
 
         def decide(run: Run) -> Step:
             nonlocal changed
-            if run.attempt.attempt_id != attempt:
+            then = as_of(run, attempt)
+            if then is None:
                 raise AttemptMismatch
-            after = step(run, named)
+            try:
+                after = step(then, named)
+            except StepRefused as refused:
+                if refused.refusal is Refusal.COMMAND_UNKNOWN:
+                    raise AttemptMismatch from None
+                raise
+            if then is not run:
+                return Step(run)  # an earlier attempt is settled: what is said again moves nothing
             changed = after.run is not run
             return after
 

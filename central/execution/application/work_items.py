@@ -1,6 +1,6 @@
 """A Run as accepted work: what others keep its account for (P27, P29), in docs/wire.md's canonical form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID, uuid5
@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 from msgspec import Raw, Struct
 
 from central.execution.domain.command import COMMANDS
-from central.execution.domain.run import Run
+from central.execution.domain.run import Attempt, Run
 from central.kernel.strict_json import encode
 from central.kernel.times import format_rfc3339
 
@@ -51,9 +51,9 @@ class EventBody(Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class WorkRow:
-    """What of a Run is accepted work. `binding_id` None: accepted before evidence was recorded."""
+    """What of a Run is accepted work: one item an attempt. `binding_id` None: from before it was kept."""
 
-    run_id: UUID
+    item_id: UUID
     project_id: UUID
     party_id: UUID
     site: str
@@ -65,10 +65,15 @@ class WorkRow:
     released: bool
 
 
+def item_id_of(run: Run, attempt: Attempt) -> UUID:
+    """The first attempt's item has the Run's id, a later one's the attempt's: a release is final (P27)."""
+    return run.run_id if attempt.number == 1 else attempt.attempt_id
+
+
 def row_of(run: Run) -> WorkRow:
-    """The Run's row."""
+    """The row of the Run's latest attempt."""
     return WorkRow(
-        run_id=run.run_id,
+        item_id=item_id_of(run, run.attempt),
         project_id=run.request.project_id,
         party_id=run.created_by,
         site=run.request.site,
@@ -81,12 +86,25 @@ def row_of(run: Run) -> WorkRow:
     )
 
 
+def rows_since(run: Run, published: int) -> list[WorkRow]:
+    """What is to be said of a Run whose revision `published` was said: the releases of attempts that ended
+    since, then its latest attempt.
+    """
+    latest = row_of(run)
+    ended = [
+        replace(latest, item_id=item_id_of(run, each), revision=each.past.revision, released=True)
+        for each in run.attempts
+        if each.past is not None and each.past.revision > published
+    ]
+    return [*ended, latest]
+
+
 def encode_item(row: WorkRow) -> bytes:
     """The item's canonical encoding; the inventory's fingerprint is over these bytes."""
     known = row.binding_id is not None
     return encode(
         ItemBody(
-            item_id=row.run_id,
+            item_id=row.item_id,
             kind="run",
             revision=row.revision,
             state="released" if row.released else "required",
@@ -101,14 +119,12 @@ def encode_item(row: WorkRow) -> bytes:
     )
 
 
-def message_id_of(run: Run) -> UUID:
+def message_id_of(row: WorkRow) -> UUID:
     """One a revision: said again, it is the same message."""
-    return uuid5(COMMANDS, f"accepted work {run.run_id} {run.revision}")
+    return uuid5(COMMANDS, f"accepted work {row.item_id} {row.revision}")
 
 
-def encode_event(run: Run) -> bytes:
-    """The event of a Run's present revision."""
-    item = Raw(encode_item(row_of(run)))
-    return encode(
-        EventBody(1, message_id_of(run), TOPIC, format_rfc3339(run.changed_at), DataBody(OWNER, item))
-    )
+def encode_event(row: WorkRow, occurred_at: datetime) -> bytes:
+    """The event of an item's revision."""
+    item = Raw(encode_item(row))
+    return encode(EventBody(1, message_id_of(row), TOPIC, format_rfc3339(occurred_at), DataBody(OWNER, item)))

@@ -43,8 +43,8 @@ class RunPasses(Protocol):
         """Runs whose output the Git server has still to confirm, the longest waiting first."""
         ...
 
-    def unpublished(self, limit: int) -> Sequence[UUID]:
-        """Runs whose latest revision was not published."""
+    def unpublished(self, limit: int) -> Sequence[tuple[UUID, int]]:
+        """Runs whose latest revision was not published, each with the one that was (0: none)."""
         ...
 
     def published(self, revisions: Sequence[tuple[UUID, int]]) -> None:

@@ -3,10 +3,11 @@
 from datetime import datetime
 from uuid import UUID, uuid5
 
+from central.execution.domain.attempts import new_attempt
 from central.execution.domain.command import COMMANDS
 from central.execution.domain.progress import Step, begin, hold
 from central.execution.domain.request import RunRequest
-from central.execution.domain.run import Attempt, Identity, Run, RunState, Stage, StageName, WaitReason
+from central.execution.domain.run import Identity, Run, RunState, WaitReason
 
 
 def run_id_of(command: UUID, project: UUID) -> UUID:
@@ -25,7 +26,6 @@ def accept(
     held: WaitReason | None = None,
 ) -> Step:
     """The accepted Run with its first command; without one while it is `held`."""
-    attempt = Attempt(uuid5(COMMANDS, f"attempt {run_id} 1"), 1, tuple(Stage(name) for name in StageName))
     run = Run(
         run_id=run_id,
         request=request,
@@ -36,7 +36,7 @@ def accept(
         changed_at=now,
         state=RunState.ACCEPTED,
         reason=None,
-        attempts=(attempt,),
+        attempts=(new_attempt(run_id, 1),),
         revision=0,
     )
     return begin(run, now) if held is None else hold(run, held, now)

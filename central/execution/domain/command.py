@@ -75,6 +75,11 @@ def command_id(run: Run, act: str, issue: int) -> UUID:
     return uuid5(COMMANDS, f"{run.run_id}/{run.attempt.number}/{act}/{issue}")
 
 
+def credential_id(run: Run, purpose: str) -> UUID:
+    """One credential of the Git host a Run, attempt and purpose (S2)."""
+    return uuid5(COMMANDS, f"credential {run.run_id}/{run.attempt.number}/{purpose}")
+
+
 def runs_ref(run_id: UUID) -> str:
     """Where a Run's outputs go (S2)."""
     return f"refs/heads/pharos/runs/{run_id}"

@@ -9,11 +9,12 @@
 4. A Run ends with the verdict of its stage; cancelling, whatever ends next ends it as cancelled. What a job
    did before its cancel reached it is not undone.
 5. The chain's end is the Git server's word, not the Site's: until `confirm_output` the Run still runs.
-6. Whatever was ever issued is cleaned up once; only a cleanup that is done releases the account (P27).
+6. Whatever was ever issued is cleaned up once; only a cleanup that is done releases the account (P27). One
+   the Site refuses stays refused, with its reason, until it is asked for again or settled (`settling`).
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -43,7 +44,13 @@ from central.execution.domain.run import (
 
 EXPIRED: Final = "command_expired"
 REISSUED_AT_ONCE: Final = 3
+OUTPUT_OVERDUE: Final = "output_unconfirmed_in_time"
 _END: Final = {Verdict.CANCELLED: RunState.CANCELLED, Verdict.TIMED_OUT: RunState.TIMED_OUT}
+_ASKED: Final = {
+    EndCause.MEMBER_ASKED: RunState.CANCELLED,
+    EndCause.DEADLINE_PASSED: RunState.TIMED_OUT,
+    EndCause.ACCOUNT_UNCONFIRMED: RunState.FAILED,
+}
 
 
 class Refusal(StrEnum):
@@ -53,6 +60,11 @@ class Refusal(StrEnum):
     COMMAND_ACKNOWLEDGED = "command_acknowledged"
     COMMAND_NOT_ACKNOWLEDGED = "command_not_acknowledged"
     RUN_ENDED = "run_ended"
+    RUN_COMPLETED = "run_completed"
+    ATTEMPT_UNSETTLED = "attempt_unsettled"
+    ATTEMPT_LIMIT = "attempt_limit"
+    CLEANUP_NOT_REFUSED = "cleanup_not_refused"
+    CLEANUP_SETTLED = "cleanup_settled"
 
 
 class StepRefused(Exception):
@@ -77,15 +89,23 @@ def begin(run: Run, now: datetime) -> Step:
         return Step(run)
     stage = next((each for each in run.attempt.stages if each.state is not StageState.DONE), None)
     if stage is None or stage.state is not StageState.WAITING:
-        return Step(_moved(run, now, state=RunState.RUNNING, reason=None))
-    return _issue(_moved(run, now, state=RunState.RUNNING, reason=None), stage.name)
+        return Step(moved(run, now, state=RunState.RUNNING, reason=None))
+    return _issue(moved(run, now, state=RunState.RUNNING, reason=None), stage.name)
+
+
+def ask_again(run: Run, now: datetime) -> Step:
+    """Issues the stage that a waiting Run goes on with, while the Run waits on: the Site's asking tells."""
+    stage = next((each for each in run.attempt.stages if each.state is not StageState.DONE), None)
+    if stage is None or stage.state is not StageState.WAITING or run.state is not RunState.WAITING:
+        return Step(run)
+    return _issue(moved(run, now), stage.name)
 
 
 def hold(run: Run, reason: WaitReason, now: datetime) -> Step:
     """Says why nothing more is begun for now. What runs, runs on."""
     if run.ended or run.state is RunState.CANCELLING or run.reason == reason.value:
         return Step(run)
-    return Step(_moved(run, now, state=RunState.WAITING, reason=reason.value))
+    return Step(moved(run, now, state=RunState.WAITING, reason=reason.value, waits_since=now))
 
 
 def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -> Step:
@@ -93,9 +113,8 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
     if run.cancellation is not None and run.cancellation.command_id == command:
         cancelled = replace(run.cancellation, acknowledged=True)
         return Step(run if run.cancellation.acknowledged else replace(run, cancellation=cancelled))
-    if run.cleanup is not None and run.cleanup.command_id == command:
-        cleaned = replace(run.cleanup, acknowledged=True)
-        return Step(run if run.cleanup.acknowledged else _moved(run, now, cleanup=cleaned))
+    if run.cleanup is not None and command in (run.cleanup.command_id, *run.cleanup.expired):
+        return _cleanup_said(run, run.cleanup, command, said, now)
     if any(command in each.expired for each in run.attempt.stages):
         if not said.accepted and said.code == EXPIRED:
             return Step(run)
@@ -120,8 +139,8 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
 
 def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Step:
     """Rules 1, 2, 4, 5 and 6. Raises `StepRefused`."""
-    if run.cleanup is not None and run.cleanup.command_id == command:
-        return _cleaned(run, run.cleanup, result, now)
+    if run.cleanup is not None and command in (run.cleanup.command_id, *run.cleanup.expired):
+        return _cleaned(run, run.cleanup, command, result, now)
     if run.cancellation is not None and run.cancellation.command_id == command:
         return Step(run)  # what the cancel came to is the stage's own verdict
     stage = _stage_of(run, command)
@@ -172,20 +191,32 @@ def expire(run: Run, now: datetime) -> Step:
     return _ask_end(run, Cancellation(run.created_by, None, now, cause=EndCause.DEADLINE_PASSED), now)
 
 
+def overdue(run: Run, patience: timedelta, now: datetime) -> Step:
+    """Ends a Run whose account or output nobody could confirm for `patience` (E1, S2): what it came to is not
+    known, so it failed, and the reason says so.
+    """
+    if run.state is not RunState.WAITING or run.waits_since is None or now < run.waits_since + patience:
+        return Step(run)
+    if run.output_awaited is not None:
+        return _end(run, RunState.FAILED, OUTPUT_OVERDUE, now)
+    if run.reason != WaitReason.ACCOUNT_AWAITING_SITE:
+        return Step(run)
+    return _ask_end(run, Cancellation(run.created_by, None, now, cause=EndCause.ACCOUNT_UNCONFIRMED), now)
+
+
 def _ask_end(run: Run, asked: Cancellation, now: datetime) -> Step:
     if not any(_outstanding(each) for each in run.attempt.stages):
         return _cancelled(replace(run, cancellation=asked), now)
     command = command_id(run, "cancel", 1)
     ordered = replace(asked, command_id=command)
-    next_run = _moved(run, now, state=RunState.CANCELLING, reason=None, cancellation=ordered)
+    next_run = moved(run, now, state=RunState.CANCELLING, reason=None, cancellation=ordered)
     return Step(next_run, (SiteCommand(command, run.attempt, Cancel(asked.actor, asked.cause.value)),))
 
 
 def _cancelled(run: Run, now: datetime) -> Step:
     """The end that was asked for."""
     cause = run.cancellation.cause if run.cancellation is not None else EndCause.MEMBER_ASKED
-    timed_out = cause is EndCause.DEADLINE_PASSED
-    return _end(run, RunState.TIMED_OUT if timed_out else RunState.CANCELLED, cause.value, now)
+    return _end(run, _ASKED[cause], cause.value, now)
 
 
 def _outstanding(stage: Stage) -> bool:
@@ -203,20 +234,44 @@ def _issue(run: Run, name: StageName) -> Step:
 
 def _end(run: Run, state: RunState, reason: str | None, now: datetime) -> Step:
     """Rule 6."""
-    ended = _moved(run, now, state=state, reason=reason)
+    ended = moved(run, now, state=state, reason=reason)
     if not any(stage.issues for stage in run.attempt.stages):
         return Step(ended)
-    command = command_id(run, "cleanup", 1)
-    cleaned = replace(ended, cleanup=Cleanup(command))
+    return ask_cleanup(ended, 1, now=None)
+
+
+def ask_cleanup(run: Run, issue: int, *, now: datetime | None, actor: UUID | None = None) -> Step:
+    """Asks the Site for the `issue`th time; `now` None: the revision was counted already."""
+    command, before = command_id(run, "cleanup", issue), run.cleanup
+    expired = (*before.expired, before.command_id) if before is not None else ()
+    asked = Cleanup(command, issues=issue, expired=expired, actor=actor)
+    cleaned = replace(run, cleanup=asked) if now is None else moved(run, now, cleanup=asked)
     return Step(cleaned, (SiteCommand(command, cleaned.attempt, CleanUp()),))
 
 
-def _cleaned(run: Run, cleanup: Cleanup, result: Result, now: datetime) -> Step:
+def _cleanup_said(run: Run, cleanup: Cleanup, command: UUID, said: Acknowledgement, now: datetime) -> Step:
+    if command != cleanup.command_id or cleanup.acknowledged:
+        return Step(run)
+    if said.accepted:
+        return Step(moved(run, now, cleanup=replace(cleanup, acknowledged=True)))
+    if said.code == EXPIRED and cleanup.issues <= REISSUED_AT_ONCE:
+        return ask_cleanup(run, cleanup.issues + 1, now=now, actor=cleanup.actor)
+    refused = replace(cleanup, acknowledged=True, refusal=said.code, refused_at=now)
+    return Step(moved(run, now, cleanup=refused))
+
+
+def _cleaned(run: Run, cleanup: Cleanup, command: UUID, result: Result, now: datetime) -> Step:
+    """What an earlier command of it came to was told already; only the latest moves anything."""
+    if cleanup.done or command != cleanup.command_id:
+        return Step(run)
     if not cleanup.acknowledged:
         raise StepRefused(Refusal.COMMAND_NOT_ACKNOWLEDGED)
-    if cleanup.done or result.verdict is not Verdict.COMPLETED:
+    if result.verdict is Verdict.COMPLETED:
+        return Step(moved(run, now, cleanup=replace(cleanup, done=True, refusal=None)))
+    if cleanup.refusal is not None:
         return Step(run)
-    return Step(_moved(run, now, cleanup=replace(cleanup, done=True)))
+    code = result.code or f"cleanup_{result.verdict.value}"
+    return Step(moved(run, now, cleanup=replace(cleanup, refusal=code, refused_at=now)))
 
 
 def _stage_of(run: Run, command: UUID) -> Stage:
@@ -236,7 +291,7 @@ def _why(stage: Stage, result: Result) -> str:
 
 
 def _staged(run: Run, now: datetime, stage: Stage) -> Run:
-    return _moved(_with_stage(run, stage), now)
+    return moved(_with_stage(run, stage), now)
 
 
 def _with_stage(run: Run, stage: Stage) -> Run:
@@ -244,6 +299,8 @@ def _with_stage(run: Run, stage: Stage) -> Run:
     return replace(run, attempts=(*run.attempts[:-1], replace(run.attempt, stages=stages)))
 
 
-def _moved(run: Run, now: datetime, **changes: object) -> Run:
-    """The next revision."""
+def moved(run: Run, now: datetime, **changes: object) -> Run:
+    """The next revision. Whoever does not wait has no time since when."""
+    if "state" in changes:
+        changes.setdefault("waits_since", None)
     return replace(run, changed_at=now, revision=run.revision + 1, **changes)  # type: ignore[arg-type]

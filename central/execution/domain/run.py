@@ -32,6 +32,9 @@ class WaitReason(StrEnum):
     ACCOUNT_AWAITING_SITE = "account_awaiting_site"
     RESOURCE_SUSPENDED = "resource_suspended"
     AUTHORITY_REFUSED = "authority_refused"
+    REPOSITORY_UNKNOWN = "repository_unknown"
+    REPOSITORY_REFUSED = "repository_refused"
+    OUTPUT_AWAITING_GIT = "output_awaiting_git"
 
 
 class EndCause(StrEnum):
@@ -39,6 +42,7 @@ class EndCause(StrEnum):
 
     MEMBER_ASKED = "member_asked"
     DEADLINE_PASSED = "deadline_passed"
+    ACCOUNT_UNCONFIRMED = "account_unconfirmed_in_time"
 
 
 class StageName(StrEnum):
@@ -146,15 +150,6 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """One pass over the chain; a retry is another attempt."""
-
-    attempt_id: UUID
-    number: int
-    stages: tuple[Stage, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Cancellation:
     """Who asked for the end (E7: another authorised member may), and the command that asks the Site.
 
@@ -170,17 +165,65 @@ class Cancellation:
 
 
 @dataclass(frozen=True, slots=True)
+class Settlement:
+    """An operator's word that nothing is left at the Site, instead of the Site's own (P28, S11)."""
+
+    by: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Cleanup:
-    """The last command: grant, helper and CA go; never a member's file (S4)."""
+    """The last command: grant, helper and CA go; never a member's file (S4).
+
+    `refusal` says why the Site did not do it, and stands until it is asked again or settled; `expired` are
+    earlier commands of it. `actor` asked for it again; None: central asked, as it does once a Run.
+    """
 
     command_id: UUID
     acknowledged: bool = False
     done: bool = False
+    issues: int = 1
+    expired: tuple[UUID, ...] = ()
+    refusal: str | None = None
+    refused_at: datetime | None = None
+    actor: UUID | None = None
+    settlement: Settlement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """How an earlier attempt ended: the Run's own words of then, and the revision they were said at."""
+
+    state: RunState
+    reason: str | None
+    revision: int
+    cancellation: Cancellation | None
+    cleanup: Cleanup | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One pass over the chain; a retry is another attempt, with a workspace and credentials of its own.
+
+    `asked_by` is who asked for the retry (None: the first one, the creator's); `past` is there once another
+    attempt follows.
+    """
+
+    attempt_id: UUID
+    number: int
+    stages: tuple[Stage, ...]
+    asked_by: UUID | None = None
+    asked_at: datetime | None = None
+    past: Past | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One version of a Run. `revision` counts changes a member can see, from 1."""
+    """One version of a Run. `revision` counts changes a member can see, from 1. `cancellation`, `cleanup` and
+    `output` are the latest attempt's; `waits_since` is when its present reason to wait began.
+    """
 
     run_id: UUID
     request: RunRequest
@@ -196,6 +239,7 @@ class Run:
     cleanup: Cleanup | None = None
     output: Output | None = None
     revision: int = 1
+    waits_since: datetime | None = None
 
     @property
     def ended(self) -> bool:
@@ -206,6 +250,13 @@ class Run:
     def released(self) -> bool:
         """Nothing at the Site needs the account any more: its accepted work is released (P27)."""
         return self.ended and (self.cleanup is None or self.cleanup.done)
+
+    @property
+    def settled(self) -> bool:
+        """Its end is whole: no command of the latest attempt is left without the Site's word."""
+        asked = self.cancellation
+        told = asked is None or asked.command_id is None or asked.acknowledged
+        return self.released and told
 
     @property
     def attempt(self) -> Attempt:

@@ -4,14 +4,19 @@
    itself comes before what it can.
 2. Only a Run whose next stage is not submitted yet is held: what runs, runs on, and its next stage is looked
    at when it is issued.
-3. A reason that is over lets the Run go on by itself.
+3. A reason that is over lets the Run go on by itself. Whether a repository's is over is seen only by asking
+   its host again, which the Site does with the stage's command: every `REPOSITORY_AGAIN` it has a fresh one.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from central.execution.domain.progress import Step, begin, hold
+from central.execution.domain.progress import Step, ask_again, begin, hold
 from central.execution.domain.run import Run, RunState, Stage, StageState, WaitReason
+
+REPOSITORY_AGAIN: Final = timedelta(minutes=5)
+REPOSITORY: Final = frozenset({WaitReason.REPOSITORY_UNKNOWN.value, WaitReason.REPOSITORY_REFUSED.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +62,7 @@ def reconsider(run: Run, known: Circumstances, now: datetime) -> Step:
         return hold(run, reason, now)
     if run.state is RunState.RUNNING and stage.state is StageState.ISSUED:
         return Step(run)
+    if run.state is RunState.WAITING and run.reason in REPOSITORY:
+        due = stage.state is StageState.WAITING and now >= run.changed_at + REPOSITORY_AGAIN
+        return ask_again(run, now) if due else Step(run)
     return begin(run, now)

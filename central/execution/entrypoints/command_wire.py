@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from central.execution.application.list_commands import Bounded
 from central.execution.application.member_token import TokenAnswer
 from central.execution.application.ports import CommandPage
+from central.execution.domain.attempts import numbered
 from central.execution.domain.command import Cancel, Submit
 from central.execution.domain.run import Identity, StageName, Verdict
 from central.execution.entrypoints.run_wire import (
@@ -225,7 +226,7 @@ def _command_body(bounded: Bounded) -> CommandBody:
         valid_until=format_rfc3339(bounded.valid_until),
         run_id=listed.run.run_id,
         attempt_id=listed.attempt_id,
-        attempt=listed.run.attempt.number,
+        attempt=numbered(listed.run, listed.attempt_id),
         identity=_identity_body(listed.run.identity),
         action=_action_body(listed.action),
     )

@@ -15,19 +15,23 @@ from central.execution.application.cancel_run import CancelRun
 from central.execution.application.create_run import (
     CreateRun,
     NoAccount,
-    NotAllowed,
     SiteNotQualified,
     SiteUnknown,
 )
+from central.execution.application.permitted import NotAllowed
 from central.execution.application.ports import (
     AccountAwaits,
+    AccountChanged,
     AccountSeveral,
     RunUnknown,
     Saved,
     StoreCommand,
 )
 from central.execution.application.read_runs import ReadRuns
+from central.execution.application.retry_run import RetryRun
+from central.execution.application.settle_cleanup import CleanUpRun
 from central.execution.domain.command import COMMANDS
+from central.execution.domain.permission import Permission
 from central.execution.domain.planning import PlanRefusal, PlanRefused
 from central.execution.domain.progress import StepRefused
 from central.execution.entrypoints import run_wire as wire
@@ -49,12 +53,14 @@ LATER: Final = {"Retry-After": "60"}
 
 @dataclass(frozen=True, slots=True)
 class ProjectRoutes:
-    """The four routes. `member` names the Party who asks, or raises the 401."""
+    """The seven routes. `member` names the Party who asks, or raises the 401."""
 
     member: Callable[[], UUID]
     create_run: CreateRun
     read_runs: ReadRuns
     cancel_run: CancelRun
+    retry_run: RetryRun
+    clean_up_run: CleanUpRun
     clock: Clock
 
     def blueprint(self) -> Blueprint:
@@ -64,7 +70,11 @@ class ProjectRoutes:
         blueprint.add_url_rule(rule, view_func=self.create, methods=["POST"])
         blueprint.add_url_rule(rule, view_func=self.list, methods=["GET"])
         blueprint.add_url_rule(f"{rule}/<string:run>", view_func=self.read, methods=["GET"])
-        blueprint.add_url_rule(f"{rule}/<string:run>/cancel", view_func=self.cancel, methods=["POST"])
+        one = f"{rule}/<string:run>"
+        blueprint.add_url_rule(f"{one}/results", view_func=self.results, methods=["GET"])
+        blueprint.add_url_rule(f"{one}/cancel", view_func=self.cancel, methods=["POST"])
+        blueprint.add_url_rule(f"{one}/retry", view_func=self.retry, methods=["POST"])
+        blueprint.add_url_rule(f"{one}/cleanup", view_func=self.clean_up, methods=["POST"])
         return blueprint
 
     def create(self, project: str) -> Response:
@@ -87,7 +97,7 @@ class ProjectRoutes:
         size = query.integer("page_size", default=PAGE_DEFAULT, minimum=1, maximum=PAGE_MAX)
         after = _after(query.text("page_token"))
         with self._refusals():
-            page = self.read_runs.page(project_id, after, size, member)
+            page = self.read_runs.page(project_id, after, size, member, self.clock())
         token = None if page.next is None else urlsafe_b64encode(page.next.bytes).decode().rstrip("=")
         return answer(wire.run_list_body(project_id, page, token))
 
@@ -96,7 +106,17 @@ class ProjectRoutes:
         member, project_id = self.member(), _project(project)
         read_query()
         with self._refusals():
-            return answer(wire.run_body(self.read_runs.one(project_id, _run(run), member)))
+            return answer(wire.run_body(self.read_runs.one(project_id, _run(run), member, self.clock())))
+
+    def results(self, project: str, run: str) -> Response:
+        """What came of one Run."""
+        member, project_id = self.member(), _project(project)
+        read_query()
+        with self._refusals():
+            found = self.read_runs.one(
+                project_id, _run(run), member, self.clock(), permission=Permission.RESULTS
+            )
+        return answer(wire.run_results_body(found))
 
     def cancel(self, project: str, run: str) -> Response:
         """Asks for a Run's end: 202 with the Run as it stands."""
@@ -111,6 +131,26 @@ class ProjectRoutes:
                 command, project_id, run_id, member=member, reason=body.reason, now=self.clock()
             )
             _tell("run_cancel_asked", saved)
+        return answer(wire.run_body(saved.run), status=202)
+
+    def retry(self, project: str, run: str) -> Response:
+        """Tries an ended Run again: 202 with the Run and its next attempt."""
+        return self._again(project, run, "retry", self.retry_run)
+
+    def clean_up(self, project: str, run: str) -> Response:
+        """Has a refused cleanup asked for again: 202 with the Run."""
+        return self._again(project, run, "cleanup", self.clean_up_run)
+
+    def _again(self, project: str, run: str, act: str, use_case: RetryRun | CleanUpRun) -> Response:
+        member, project_id = self.member(), _project(project)
+        read_query()
+        key = idempotency_key()
+        body = read_json(wire.RunPlainBody, body_bytes=wire.RUN_BYTES_MAX)
+        run_id = _run(run)
+        command = _command(member, key, act.encode(), run_id.bytes, encode(body))
+        with bound(commandId=str(command.id)), self._refusals():
+            saved = use_case(command, project_id, run_id, member=member, now=self.clock())
+            _tell(f"run_{act}_asked", saved)
         return answer(wire.run_body(saved.run), status=202)
 
     @contextmanager
@@ -135,6 +175,10 @@ class ProjectRoutes:
             detail = f"the Site has not confirmed your account: {awaits.reason}"
             raise Problem(
                 ACCOUNT_AWAITING_SITE, detail, extra={"reason": awaits.reason}, headers=LATER
+            ) from None
+        except AccountChanged:
+            raise Problem(
+                problems.ACCOUNT_CHANGED, "the account of then is not the one of now; ask for a new Run"
             ) from None
         except RunUnknown:
             raise _unknown() from None

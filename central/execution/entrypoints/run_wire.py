@@ -7,7 +7,17 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from central.execution.application.ports import RunPage
-from central.execution.domain.run import Attempt, EndCause, Run, RunState, StageName, StageState, Verdict
+from central.execution.domain.run import (
+    Attempt,
+    EndCause,
+    Result,
+    Run,
+    RunState,
+    StageName,
+    StageState,
+    Verdict,
+)
+from central.execution.domain.words import words_of
 from central.kernel.site_names import SITE_NAME
 from central.kernel.strict_json import MAX_INTEGER
 from central.kernel.times import format_rfc3339
@@ -72,6 +82,27 @@ class RunCancelBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     reason: Annotated[str, Meta(min_length=1, max_length=200)] | None
 
 
+class RunPlainBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """`POST …/runs/{runId}/retry` and `…/cleanup`: there is nothing more to say."""
+
+    schema: Schema
+
+
+class WaitingBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Since when a Run waits, what that means and what ends it."""
+
+    since: str | None
+    what: str
+    remedy: str
+
+
+class CleanupStateBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Where the cleanup of the latest attempt stands."""
+
+    state: Literal["asked", "refused", "done", "settled"]
+    reason: str | None
+
+
 class StageBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
     """A stage as a member sees it."""
 
@@ -89,6 +120,7 @@ class AttemptBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, ren
 
     attempt_id: UUID
     number: int
+    asked_by: UUID | None
     stages: list[StageBody]
 
 
@@ -121,6 +153,45 @@ class RunBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename=
     attempts: list[AttemptBody]
     output: OutputBody | None
     cancelled_by: UUID | None
+    waiting: WaitingBody | None
+    cleanup: CleanupStateBody | None
+
+
+class StageUsageBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
+    """What a stage's job held (S8)."""
+
+    elapsed_seconds: int
+    allocated: dict[str, int]
+
+
+class StageResultBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
+    """What came of a stage that has ended."""
+
+    stage: StageName
+    verdict: Verdict
+    exit_code: int | None
+    signal: int | None
+    usage: StageUsageBody | None
+    code: str | None
+    observed_at: str
+
+
+class AttemptResultsBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
+    """An attempt's ended stages, in order."""
+
+    attempt_id: UUID
+    number: int
+    stages: list[StageResultBody]
+
+
+class RunResultsBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
+    """`GET …/runs/{runId}/results`."""
+
+    schema: Schema
+    run_id: UUID
+    state: RunState
+    attempts: list[AttemptResultsBody]
+    output: OutputBody | None
 
 
 class ShortBody(Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
@@ -168,6 +239,26 @@ def run_body(run: Run) -> RunBody:
         attempts=[_attempt_body(attempt) for attempt in run.attempts],
         output=OutputBody(run.output.ref, run.output.commit) if run.output else None,
         cancelled_by=_cancelled_by(run),
+        waiting=_waiting(run),
+        cleanup=_cleanup(run),
+    )
+
+
+def run_results_body(run: Run) -> RunResultsBody:
+    """What came of every attempt, for who may read results (E7)."""
+    return RunResultsBody(
+        schema=SCHEMA,
+        run_id=run.run_id,
+        state=run.state,
+        attempts=[
+            AttemptResultsBody(
+                attempt.attempt_id,
+                attempt.number,
+                [_result_body(each.name, each.result) for each in attempt.stages if each.result is not None],
+            )
+            for attempt in run.attempts
+        ],
+        output=OutputBody(run.output.ref, run.output.commit) if run.output else None,
     )
 
 
@@ -210,7 +301,36 @@ def _attempt_body(attempt: Attempt) -> AttemptBody:
                 ended_at=_time(result.ended_at if result else None),
             )
         )
-    return AttemptBody(attempt.attempt_id, attempt.number, stages)
+    return AttemptBody(attempt.attempt_id, attempt.number, attempt.asked_by, stages)
+
+
+def _result_body(stage: StageName, result: Result) -> StageResultBody:
+    usage = result.usage
+    return StageResultBody(
+        stage=stage,
+        verdict=result.verdict,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        usage=StageUsageBody(usage.elapsed_seconds, dict(sorted(usage.allocated))) if usage else None,
+        code=result.code,
+        observed_at=format_rfc3339(result.observed_at),
+    )
+
+
+def _waiting(run: Run) -> WaitingBody | None:
+    words = words_of(run.reason) if run.state is RunState.WAITING else None
+    return WaitingBody(_time(run.waits_since), words.what, words.remedy) if words is not None else None
+
+
+def _cleanup(run: Run) -> CleanupStateBody | None:
+    known = run.cleanup
+    if known is None:
+        return None
+    if known.settlement is not None:
+        return CleanupStateBody("settled", known.settlement.reason)
+    if known.done:
+        return CleanupStateBody("done", None)
+    return CleanupStateBody("asked" if known.refusal is None else "refused", known.refusal)
 
 
 def _time(instant: datetime | None) -> str | None:

@@ -4,22 +4,20 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import monotonic
 from typing import Final
 from uuid import UUID, uuid5
 
 from flask import Blueprint, Response
 
 from central.execution import problems
-from central.execution.application.create_run import NotAllowed
 from central.execution.application.list_commands import ListCommands
 from central.execution.application.member_token import FetchMemberToken
+from central.execution.application.permitted import NotAllowed
 from central.execution.application.ports import (
     AccountAwaits,
     AccountChanged,
     CommandPage,
     ConsentExpired,
-    PositionUnknown,
     RunUnknown,
     StoreCommand,
 )
@@ -33,31 +31,28 @@ from central.grants.domain.grant import Scope
 from central.grants.entrypoints.site_caller import SiteCaller
 from central.kernel.aggregates import request_digest
 from central.kernel.errors import ObservedInFuture, Unavailable
-from central.kernel.http import answer, bearer_token, read_json, read_query
-from central.kernel.notifications import Waiters
+from central.kernel.http import answer, read_json, read_query
 from central.kernel.observability import bound, event
 from central.kernel.problems import OBSERVED_IN_FUTURE, Problem
-from central.kernel.shared_problems import FEED_POSITION_UNKNOWN
-from central.kernel.strict_json import MAX_INTEGER, encode
+from central.kernel.site_feed import never
+from central.kernel.site_polls import SitePolls, positions, read_poll
+from central.kernel.strict_json import encode
 from central.kernel.times import Clock, check_not_ahead
 
 _LOG: Final = logging.getLogger("central.execution")
-WAIT_MAX: Final = 55
 LIMIT_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class CommandRoutes:
-    """The routes. `channel` is where news for a Site is said, `pollers` how many polls it may park."""
+    """The routes."""
 
     caller: SiteCaller
     list_commands: ListCommands
     record_site: RecordSite
     fetch_token: FetchMemberToken
     state_maintenance: StateMaintenance
-    waiters: Waiters
-    channel: str
-    pollers: int
+    polls: SitePolls
     clock: Clock
 
     def blueprint(self) -> Blueprint:
@@ -75,25 +70,24 @@ class CommandRoutes:
     def commands(self) -> Response:
         """Lists later commands; parks up to `wait` seconds while there are none."""
         site = self.caller.grant(Scope.COMMANDS).site
-        query = read_query("after", "wait", "limit")
-        after = query.integer("after", minimum=0, maximum=MAX_INTEGER)
-        wait = query.integer("wait", default=0, minimum=0, maximum=WAIT_MAX)
-        limit = query.integer("limit", default=LIMIT_MAX, minimum=1, maximum=LIMIT_MAX)
-        with _refusals():
-            if wait:
-                page = self._parked(site, after, limit, monotonic() + wait)
-            else:
-                page = self.list_commands.page(site, after, limit, unacknowledged=False, wait=_never)
+        poll = read_poll(LIMIT_MAX)
+        with positions():
+            page = self.polls.first(
+                site,
+                poll.wait,
+                lambda wait: self.list_commands.page(
+                    site, poll.after, poll.limit, unacknowledged=False, wait=wait
+                ),
+                lambda token: self.caller.check(token, Scope.COMMANDS),
+            )
         return self._answer(site, page)
 
     def unacknowledged(self) -> Response:
         """Lists what is not acknowledged yet: the Runtime walks it once at start."""
         site = self.caller.grant(Scope.COMMANDS).site
-        query = read_query("after", "limit")
-        after = query.integer("after", minimum=0, maximum=MAX_INTEGER)
-        limit = query.integer("limit", default=LIMIT_MAX, minimum=1, maximum=LIMIT_MAX)
-        with _refusals():
-            page = self.list_commands.page(site, after, limit, unacknowledged=True, wait=_never)
+        poll = read_poll(LIMIT_MAX, waits=False)
+        with positions():
+            page = self.list_commands.page(site, poll.after, poll.limit, unacknowledged=True, wait=never)
         return self._answer(site, page)
 
     def ack(self, command: str) -> Response:
@@ -147,18 +141,6 @@ class CommandRoutes:
         event(_LOG, "site_maintenance", site=site, draining=said.draining, changed=changed)
         return Response(status=204)
 
-    def _parked(self, site: str, after: int, limit: int, deadline: float) -> CommandPage:
-        """Waits without a connection (X13); a grant revoked meanwhile is refused before the next read."""
-        token = bearer_token()
-        with self.waiters.watch(self.channel, site, at_most=self.pollers) as watch:
-
-            def park() -> bool:
-                woken = watch.wait(deadline)
-                self.caller.check(token, Scope.COMMANDS)
-                return woken
-
-            return self.list_commands.page(site, after, limit, unacknowledged=False, wait=park)
-
     def _answer(self, site: str, page: CommandPage) -> Response:
         return answer(wire.commands_body(site, page, self.list_commands.bound(page, self.clock())))
 
@@ -167,9 +149,6 @@ class CommandRoutes:
 def _refusals() -> Iterator[None]:
     try:
         yield
-    except PositionUnknown as error:
-        extra: dict[str, str | int | bool | None] = {"feed": str(error.feed), "head": error.head}
-        raise Problem(FEED_POSITION_UNKNOWN, f"{error}; ask for after=0", extra=extra) from None
     except RunUnknown:
         raise _unknown() from None
     except AttemptMismatch:
@@ -210,7 +189,3 @@ def _id(text: str) -> UUID:
 def _unknown() -> Problem:
     spec = problems.STEP_REFUSED[Refusal.COMMAND_UNKNOWN]
     return Problem(spec, "the path names no command of this Site; list the commands")
-
-
-def _never() -> bool:
-    return False

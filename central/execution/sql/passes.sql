@@ -17,7 +17,7 @@ SELECT r.run_id FROM execution.runs r
 SELECT r.run_id FROM execution.runs r WHERE r.awaits ORDER BY r.changed_at LIMIT %(limit)s;
 
 -- name: unpublished
-SELECT r.run_id FROM execution.runs r WHERE r.published < r.revision ORDER BY r.run_id LIMIT %(limit)s;
+SELECT r.run_id, r.published FROM execution.runs r WHERE r.published < r.revision ORDER BY r.run_id LIMIT %(limit)s;
 
 -- name: published
 -- What was published at an earlier revision than the row's stays to be published.
@@ -26,11 +26,16 @@ UPDATE execution.runs r SET published = g.revision
  WHERE r.run_id = g.run_id AND r.published < g.revision;
 
 -- name: work
--- Every Run as accepted work, in one snapshot.
-SELECT r.run_id, r.project_id, r.created_by AS party_id, r.site, r.binding_id, r.generation, r.management_generation,
-       r.deadline, r.revision, r.released
+-- Every attempt of every Run as accepted work, in one snapshot; an attempt that another one follows is released.
+SELECT COALESCE(r.item_id, r.run_id) AS item_id, r.project_id, r.created_by AS party_id, r.site, r.binding_id,
+       r.generation, r.management_generation, r.deadline, r.revision, r.released
   FROM execution.runs r
- ORDER BY r.run_id;
+ UNION ALL
+SELECT p.item_id, r.project_id, r.created_by, r.site, r.binding_id, r.generation, r.management_generation, r.deadline,
+       p.revision, true
+  FROM execution.past_items p
+  JOIN execution.runs r USING (run_id)
+ ORDER BY item_id;
 
 -- name: forget_inventories
 DELETE FROM execution.inventories WHERE taken_at < %(before)s;

@@ -11,12 +11,26 @@ INSERT INTO execution.feeds (site) VALUES (%(site)s) ON CONFLICT (site) DO NOTHI
 -- The row of a Run as its latest version has it.
 INSERT INTO execution.runs
        (run_id, project_id, site, created_by, state, reason, created_at, changed_at, deadline, revision, awaits, released,
-        binding_id, generation, management_generation)
+        binding_id, generation, management_generation, item_id, waits_since, cleanup_refusal)
 VALUES (%(run_id)s, %(project_id)s, %(site)s, %(created_by)s, %(state)s, %(reason)s, %(created_at)s, %(changed_at)s,
-        %(deadline)s, %(revision)s, %(awaits)s, %(released)s, %(binding_id)s, %(generation)s, %(management_generation)s)
+        %(deadline)s, %(revision)s, %(awaits)s, %(released)s, %(binding_id)s, %(generation)s, %(management_generation)s,
+        %(item_id)s, %(waits_since)s, %(cleanup_refusal)s)
     ON CONFLICT (run_id) DO UPDATE
    SET state = EXCLUDED.state, reason = EXCLUDED.reason, changed_at = EXCLUDED.changed_at,
-       revision = EXCLUDED.revision, awaits = EXCLUDED.awaits, released = EXCLUDED.released;
+       revision = EXCLUDED.revision, awaits = EXCLUDED.awaits, released = EXCLUDED.released,
+       item_id = EXCLUDED.item_id, waits_since = EXCLUDED.waits_since, cleanup_refusal = EXCLUDED.cleanup_refusal;
+
+-- name: add_past_item
+-- The released item of an attempt that another one follows.
+INSERT INTO execution.past_items (item_id, run_id, revision)
+VALUES (%(item_id)s, %(run_id)s, %(revision)s);
+
+-- name: feeds
+SELECT f.site, f.feed, f.head FROM execution.feeds f ORDER BY f.site;
+
+-- name: renew_feed
+-- Another identity of the Site's history, after a restore.
+UPDATE execution.feeds SET feed = %(feed)s WHERE site = %(site)s RETURNING site, feed, head;
 
 -- name: append_commands
 -- The next commands of the Site in the order they are asked for, under lock_site.

@@ -9,7 +9,7 @@ from uuid import UUID
 from central.kernel.site_names import Site
 from central.ssh_access.domain.account import AccountAnswer
 from central.ssh_access.domain.command import Command
-from central.ssh_access.domain.feed import ChangePage, FeedHead
+from central.ssh_access.domain.feed import ChangePage
 from central.ssh_access.domain.member_key import MemberId, MemberKey, Receipt, Result
 
 
@@ -40,22 +40,6 @@ class SiteResult:
 
 class KeyUnknown(Exception):
     """This member has no such key."""
-
-
-class FeedUnknown(Exception):
-    """This Site has no feed: no key was added for it and its agent never asked."""
-
-
-class Feeds(Protocol):
-    """The identities of the Sites' histories."""
-
-    def everything(self) -> Sequence[FeedHead]:
-        """Every feed, by Site."""
-        ...
-
-    def renew(self, site: Site, feed: UUID) -> FeedHead:
-        """Gives the Site's history the identity `feed`. Raises `FeedUnknown`."""
-        ...
 
 
 class MemberKeys(Protocol):

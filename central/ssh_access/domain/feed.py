@@ -7,7 +7,7 @@ replaced is not listed, so `after=0` is the whole desired state.
 from dataclasses import dataclass
 from uuid import UUID
 
-from central.kernel.site_names import Site
+from central.kernel.site_feed import FeedPage, cut
 from central.ssh_access.domain.member_key import Act, Target
 from central.ssh_access.domain.public_key import PublicKey
 
@@ -24,43 +24,10 @@ class Change:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePage:
-    """A part of the feed: every listed change above `after` up to and including `next`."""
-
-    feed: UUID
-    after: int
-    changes: tuple[Change, ...]
-    next: int
-    more: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FeedHead:
-    """A Site's history: its identity and its last sequence."""
-
-    site: Site
-    feed: UUID
-    head: int
-
-
-class PositionUnknown(Exception):
-    """Somebody read further than this history goes: it was restored to an earlier time."""
-
-    def __init__(self, feed: UUID, head: int, after: int) -> None:
-        super().__init__(f"the feed ends at {head}, {after} was named")
-        self.feed = feed
-        self.head = head
+ChangePage = FeedPage[Change]
+"""A part of the feed of changes."""
 
 
 def page(feed: UUID, head: int, after: int, limit: int, found: tuple[Change, ...]) -> ChangePage:
-    """Cuts `found`, the first `limit + 1` listed changes above `after`; `head` is the last sequence.
-
-    Raises `PositionUnknown` for an `after` above it: the sequences between will name other changes.
-    """
-    if after > head:
-        raise PositionUnknown(feed, head, after)
-    changes = found[:limit]
-    more = len(found) > limit
-    covered = changes[-1].sequence if more else head
-    return ChangePage(feed=feed, after=after, changes=changes, next=covered, more=more)
+    """See `cut`."""
+    return cut((feed, head), after, limit, found, lambda change: change.sequence)

@@ -155,7 +155,7 @@ def changes_body(site: str, page: ChangePage) -> ChangesBody:
         site=site,
         feed=page.feed,
         after=page.after,
-        changes=[_change_body(change) for change in page.changes],
+        changes=[_change_body(change) for change in page.entries],
         next=page.next,
         more=page.more,
     )

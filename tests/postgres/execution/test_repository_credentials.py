@@ -16,11 +16,11 @@ from central.execution.adapters.postgres_credentials import PostgresCredentials
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.adapters.repository_credentials import Giver, HttpRepositoryCredentials
 from central.execution.application.passes import RevokeCredentials
-from central.execution.application.ports import RepositoryCredential, StoreCommand
+from central.execution.application.ports import RepositoryCredential, RepositoryRefused, StoreCommand
 from central.execution.domain.accept import accept, run_id_of
 from central.execution.domain.progress import acknowledge, cancel
 from central.execution.domain.request import Repository
-from central.execution.domain.run import Run
+from central.execution.domain.run import Run, WaitReason
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import Unavailable
 from central.kernel.times import utc_now
@@ -46,6 +46,7 @@ class Host:
     refs: SmartHttpRefs
     credentials: HttpRepositoryCredentials
     runs: PostgresRuns
+    store: PostgresCredentials
 
     def run(self, repository: str = NAME) -> Run:
         """A saved Run on a repository of this host."""
@@ -85,7 +86,7 @@ def host(
         commit = git.repositories.commit(NAME, None)
         store = PostgresCredentials(database)
         credentials = HttpRepositoryCredentials(Giver(giver.url, WORD), store)
-        yield Host(git, giver, commit, SmartHttpRefs(ca_file), credentials, PostgresRuns(database))
+        yield Host(git, giver, commit, SmartHttpRefs(ca_file), credentials, PostgresRuns(database), store)
 
 
 def test_s2_a_ref_is_there_or_proven_absent(host: Host) -> None:
@@ -128,9 +129,30 @@ def test_s2_one_credential_a_stage_and_the_later_one_counts(host: Host) -> None:
     assert len(host.giver.given) == 1
 
 
-def test_s2_a_repository_the_host_does_not_give_is_unavailable(host: Host) -> None:
-    with pytest.raises(Unavailable, match="422"):
+def test_s2_a_repository_the_host_does_not_know_or_give_is_refused_by_name(host: Host) -> None:
+    with pytest.raises(RepositoryRefused) as unknown:
         host.issue(host.run("group/another.git"))
+    host.giver.closed.add(NAME)
+    with pytest.raises(RepositoryRefused) as closed:
+        host.issue(host.run())
+    assert (unknown.value.reason, closed.value.reason) == (
+        WaitReason.REPOSITORY_UNKNOWN,
+        WaitReason.REPOSITORY_REFUSED,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "word", "status"), [("/elsewhere", WORD, "404"), ("", "wrong", "401")], ids=["moved", "stranger"]
+)
+def test_x1_a_refusal_that_names_no_repository_proves_nothing(
+    path: str, word: str, status: str, host: Host
+) -> None:
+    asked = HttpRepositoryCredentials(Giver(host.giver.url + path, word), host.store)
+    with pytest.raises(Unavailable, match=status):
+        asked.issue(host.run(), "stage-in", write_ref=None, now=utc_now())
+
+
+def test_x1_a_host_out_of_order_is_unavailable(host: Host) -> None:
     host.giver.out_of_order = True
     with pytest.raises(Unavailable, match="503"):
         host.issue(host.run())

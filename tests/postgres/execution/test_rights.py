@@ -8,16 +8,20 @@ import pytest
 from tests.postgres.conftest import PgServer
 
 MAY_WRITE = {
-    "pharos_project_api": {"aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands"},
+    "pharos_project_api": {
+        "aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands", "past_items",
+        "audit",
+    },
     "pharos_site_api": {
         "aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands", "consents",
-        "credentials", "maintenance",
+        "credentials", "maintenance", "audit",
     },
     "pharos_execution": {
         "aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands", "credentials",
         "inventories", "inventory_items",
     },
     "pharos_member_api": {"consents"},
+    "pharos_operator": {"aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands"},
 }  # fmt: skip
 
 

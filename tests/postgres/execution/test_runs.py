@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from central.execution.adapters.postgres_runs import PostgresRuns
-from central.execution.application.ports import CommandPage, PositionUnknown, RunUnknown, Saved, StoreCommand
+from central.execution.application.ports import CommandPage, RunUnknown, Saved, StoreCommand
 from central.execution.domain.accept import accept, run_id_of
 from central.execution.domain.command import CleanUp, Submit
 from central.execution.domain.progress import (
@@ -24,6 +24,7 @@ from central.execution.domain.run import RunState, StageName, Verdict
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.errors import CorruptState
 from central.kernel.problems import Problem
+from central.kernel.site_feed import PositionUnknown
 from tests.postgres.conftest import PgServer
 from tests.unit.central.execution.values import (
     IDENTITY,
@@ -74,7 +75,7 @@ def listing(runs: PostgresRuns, after: int = 0, *, unacknowledged: bool = False)
 
 def test_e4_a_run_is_saved_with_its_first_command(project_api: PostgresRuns, site_api: PostgresRuns) -> None:
     saved = create(project_api)
-    [first] = listing(site_api).commands
+    [first] = listing(site_api).entries
     assert (first.sequence, first.run) == (1, saved.run)
     assert isinstance(first.action, Submit)
     assert first.action.stage is StageName.STAGE_IN
@@ -86,7 +87,7 @@ def test_x7_the_same_command_again_is_the_same_run(project_api: PostgresRuns) ->
     again = create(project_api, asked)
     assert (again.run, again.repeated) == (once.run, True)
     assert project_api.recorded(asked) == once.run
-    assert len(listing(project_api).commands) == 1
+    assert len(listing(project_api).entries) == 1
     with pytest.raises(Problem) as other:
         project_api.recorded(StoreCommand(asked.id, b"y" * 32))
     assert other.value.code == "command_reused"
@@ -98,7 +99,7 @@ def test_s1_a_run_goes_through_its_stages_in_the_sites_feed(
 ) -> None:
     run_id = create(project_api).run.run_id
     for expected in StageName:
-        [issued] = listing(site_api, unacknowledged=True).commands
+        [issued] = listing(site_api, unacknowledged=True).entries
         assert isinstance(issued.action, Submit)
         assert issued.action.stage is expected
         assert site_api.run_of_command("slurm", issued.command_id) == run_id
@@ -106,9 +107,9 @@ def test_s1_a_run_goes_through_its_stages_in_the_sites_feed(
         site_api.move(command(), run_id, said, NOW)
         over = partial(record_result, command=issued.command_id, result=ended(), now=NOW)
         site_api.move(command(), run_id, over, NOW)
-    [cleanup] = listing(site_api, unacknowledged=True).commands
+    [cleanup] = listing(site_api, unacknowledged=True).entries
     assert isinstance(cleanup.action, CleanUp)
-    assert [each.sequence for each in listing(site_api).commands] == [1, 2, 3, 4]
+    assert [each.sequence for each in listing(site_api).entries] == [1, 2, 3, 4]
     last = project_api.by_id(run_id)
     assert last is not None
     assert (last.state, last.released) == (RunState.COMPLETED, False)
@@ -118,11 +119,11 @@ def test_e2_an_expired_command_is_listed_again_under_its_new_id(
     project_api: PostgresRuns, site_api: PostgresRuns
 ) -> None:
     run_id = create(project_api).run.run_id
-    [old] = listing(site_api).commands
+    [old] = listing(site_api).entries
     site_api.move(
         command(), run_id, lambda run: acknowledge(run, old.command_id, refused("command_expired"), NOW), NOW
     )
-    [new] = listing(site_api, unacknowledged=True).commands
+    [new] = listing(site_api, unacknowledged=True).entries
     assert (new.sequence, new.command_id != old.command_id) == (2, True)
 
 
@@ -133,12 +134,12 @@ def test_e3_what_a_step_refuses_changes_nothing(project_api: PostgresRuns, site_
     with pytest.raises(RunUnknown):
         site_api.move(command(), uuid4(), lambda run: cancel(run, OTHER, None, NOW), NOW)
     with pytest.raises(RunUnknown):
-        site_api.run_of_command("k8s", listing(site_api).commands[0].command_id)
+        site_api.run_of_command("k8s", listing(site_api).entries[0].command_id)
     assert project_api.by_id(saved.run.run_id) == saved.run
 
 
 def test_e3_a_position_above_the_head_is_another_history(site_api: PostgresRuns) -> None:
-    assert listing(site_api).commands == ()
+    assert listing(site_api).entries == ()
     with pytest.raises(PositionUnknown):
         listing(site_api, after=1)
 
@@ -163,7 +164,7 @@ def test_e3_sequences_are_gapless_whoever_asks_at_once(
     for thread in threads:
         thread.join(60)
     assert failures == []
-    assert [each.sequence for each in listing(runs).commands] == list(range(1, 41))
+    assert [each.sequence for each in listing(runs).entries] == list(range(1, 41))
 
 
 def test_e4_runs_are_listed_newest_first_in_pages(project_api: PostgresRuns) -> None:
@@ -193,7 +194,7 @@ def test_e7_a_cancel_while_a_stage_runs_keeps_who_asked(
     project_api: PostgresRuns, site_api: PostgresRuns
 ) -> None:
     run_id = create(project_api).run.run_id
-    [first] = listing(site_api).commands
+    [first] = listing(site_api).entries
     site_api.move(command(), run_id, lambda run: acknowledge(run, first.command_id, accepted(), NOW), NOW)
     asked = project_api.move(command(), run_id, lambda run: cancel(run, OTHER, "stop", NOW), NOW)
     assert (asked.run.state, asked.run.cancellation and asked.run.cancellation.actor) == (

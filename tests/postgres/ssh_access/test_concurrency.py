@@ -130,7 +130,7 @@ def test_the_feed_is_gapless_and_complete_under_eight_writers(
         after, total = 0, WRITERS * (each + each // 2)
         while after < total:
             found = site_keys.changes(SLURM, after, 3)
-            seen.extend(change.sequence for change in found.changes)
+            seen.extend(change.sequence for change in found.entries)
             after = found.next
 
     with ThreadPoolExecutor(1) as reader:
@@ -142,7 +142,7 @@ def test_the_feed_is_gapless_and_complete_under_eight_writers(
     with psycopg.connect(database_url) as connection:
         rows = connection.execute("SELECT sequence FROM ssh_access.changes ORDER BY 1").fetchall()
     assert [row[0] for row in rows] == list(range(1, WRITERS * (each + each // 2) + 1))
-    everything = site_keys.changes(SLURM, 0, 500).changes
+    everything = site_keys.changes(SLURM, 0, 500).entries
     assert len({change.key_id for change in everything}) == len(everything) == WRITERS * each
 
 
@@ -150,7 +150,7 @@ def report_of(site_keys: PostgresMemberKeys, outcome: Outcome, seconds: int = 1)
     at = NOW + timedelta(seconds=seconds)
     return [
         SiteResult(change.sequence, change.key_id, Result(change.change_id, outcome, None, at))
-        for change in site_keys.changes(SLURM, 0, 500).changes
+        for change in site_keys.changes(SLURM, 0, 500).entries
     ]
 
 

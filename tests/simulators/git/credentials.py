@@ -1,7 +1,7 @@
 """Who gives out credentials of this Git server: docs/platform.md, "Credentials of the Git host" (S2).
 
 `PUT /v1/credentials/{id}` gives one, or another in its place; `DELETE` takes it back. Loopback, HTTP, one
-bearer. Strict: an unknown field, another repository's host or a ref outside `refs/heads/pharos/runs/` is 422.
+bearer. Strict: an unknown field or a ref outside `refs/heads/pharos/runs/` is 422.
 """
 
 import hmac
@@ -26,16 +26,17 @@ _WANTED: Final = {"schema", "repository", "writeRef", "expiresAt"}
 
 
 class Refused(Exception):
-    """An answer other than 200, with its status."""
+    """An answer other than 200, with its status; `error` where it says something of the repository."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, error: str | None = None) -> None:
         super().__init__(str(status))
         self.status = status
+        self.error = error
 
 
 class CredentialServer(ThreadingHTTPServer):
     """Gives credentials of `git` to who knows `token`. `given` are the ids that stand; `out_of_order` answers
-    503 to everything.
+    503 to everything; `closed` are repositories nobody gets a credential of.
     """
 
     daemon_threads = True
@@ -46,6 +47,7 @@ class CredentialServer(ThreadingHTTPServer):
         self.token = token
         self.given: set[UUID] = set()
         self.out_of_order = False
+        self.closed: set[str] = set()
         self.lock = threading.Lock()
 
     @property
@@ -65,7 +67,9 @@ class CredentialServer(ThreadingHTTPServer):
             raise Refused(422) from error
         name = repository.removeprefix(self.git.url + "/")
         if name == repository or name not in self.git.repositories.names():
-            raise Refused(422)
+            raise Refused(404, "repository_unknown")
+        if name in self.closed:
+            raise Refused(403, "repository_refused")
         if ref is not None and not _REF.fullmatch(str(ref)):
             raise Refused(422)
         username, password = f"run-{credential_id}", secrets.token_urlsafe(24)
@@ -104,6 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, body = act(self._admitted())
         except Refused as refused:
             status, body = refused.status, None
+            if refused.error is not None:
+                body = {"schema": 1, "error": refused.error}
         self.send_response(status)
         encoded = json.dumps(body).encode() if body is not None else b""
         self.send_header("Content-Type", "application/json")

@@ -188,7 +188,9 @@ def test_p27_only_a_cleanup_that_is_done_releases_the_account() -> None:
         record_result(over.run, command.command_id, ended(), NOW)
     begun = acknowledge(over.run, command.command_id, accepted(), NOW).run
     failed = record_result(begun, command.command_id, ended(Verdict.FAILED), NOW)
-    assert (over.run.released, begun.released, failed) == (False, False, Step(begun))
+    assert (over.run.released, begun.released, failed.run.released) == (False, False, False)
+    assert failed.run.cleanup and failed.run.cleanup.refusal == "cleanup_failed"
+    assert record_result(failed.run, command.command_id, ended(Verdict.FAILED), NOW) == Step(failed.run)
     cleaned = record_result(begun, command.command_id, ended(), NOW).run
     assert cleaned.released
     assert acknowledge(cleaned, command.command_id, accepted(), NOW) == Step(cleaned)
@@ -231,6 +233,7 @@ def test_s1_whatever_is_said_in_whatever_order_each_action_is_asked_for_once(
     stages = [each.action.stage for each in commands if isinstance(each.action, Submit)]
     assert [each for each in StageName if each in stages] == list(dict.fromkeys(stages))
     assert sum(isinstance(each.action, Cancel) for each in commands) <= 1
-    assert sum(isinstance(each.action, CleanUp) for each in commands) == int(run.ended)
+    cleanups = sum(isinstance(each.action, CleanUp) for each in commands)
+    assert cleanups == (run.cleanup.issues if run.cleanup is not None else 0) and bool(cleanups) == run.ended
     outstanding = [each for each in run.attempt.stages if each.state in ("issued", "submitted")]
     assert len(outstanding) <= 1

@@ -13,12 +13,24 @@ from central.execution.domain.progress import (
     EXPIRED,
     REISSUED_AT_ONCE,
     acknowledge,
+    begin,
     cancel,
+    confirm_output,
     expire,
+    hold,
+    overdue,
     record_result,
 )
 from central.execution.domain.run import EndCause, Output, Run, RunState, StageState, Verdict, WaitReason
-from central.execution.domain.waiting import Circumstances, next_stage, reason_of, reconsider
+from central.execution.domain.waiting import (
+    REPOSITORY_AGAIN,
+    Circumstances,
+    next_stage,
+    reason_of,
+    reconsider,
+)
+from central.execution.domain.words import ENDS, WAITS, words_of
+from tests.unit.central.execution.settled import through
 from tests.unit.central.execution.values import (
     IDENTITY,
     MEMBER,
@@ -53,7 +65,7 @@ def submitted() -> Run:
     return acknowledge(run, current(run), accepted(), NOW).run
 
 
-@pytest.mark.parametrize("reason", list(WaitReason))
+@pytest.mark.parametrize("reason", WRONG)
 def test_e4_a_run_waits_with_the_reason_and_goes_on_without_it(reason: WaitReason) -> None:
     run = new_run().run
     held = reconsider(run, WRONG[reason], NOW)
@@ -171,3 +183,70 @@ def test_s2_a_run_that_only_awaits_the_git_hosts_word_kept_its_deadline() -> Non
     output = Output("refs/heads/pharos/runs/x", "a" * 40)
     run = record_result(run, current(run), ended(output=output), NOW).run
     assert expire(run, LATE).run is run
+
+
+PATIENCE = timedelta(days=7)
+
+
+@pytest.mark.parametrize("reason", [WaitReason.REPOSITORY_UNKNOWN, WaitReason.REPOSITORY_REFUSED])
+def test_s2_a_repository_that_is_refused_is_asked_for_again_while_the_run_waits(reason: WaitReason) -> None:
+    run = new_run().run
+    held = hold(run, reason, NOW).run
+    assert (held.state, held.reason, held.waits_since) == (RunState.WAITING, reason.value, NOW)
+    assert reconsider(held, FINE, NOW + REPOSITORY_AGAIN).run is held, "its command is still there"
+    lapsed = acknowledge(held, current(held), refused(EXPIRED), NOW).run
+    assert reconsider(lapsed, FINE, NOW).run is lapsed
+    again = reconsider(lapsed, FINE, NOW + REPOSITORY_AGAIN)
+    assert (again.run.state, again.run.reason, len(again.commands)) == (RunState.WAITING, reason.value, 1)
+    assert again.run.waits_since == NOW
+    gone_on = begin(again.run, NOW).run
+    assert (gone_on.state, gone_on.reason, gone_on.waits_since) == (RunState.RUNNING, None, None)
+
+
+def test_e1_a_run_whose_account_nobody_confirms_ends_failed_and_says_so() -> None:
+    held = hold(new_run().run, WaitReason.ACCOUNT_AWAITING_SITE, NOW).run
+    assert overdue(held, PATIENCE, NOW + PATIENCE - timedelta(seconds=1)).run is held
+    asked = overdue(held, PATIENCE, NOW + PATIENCE)
+    assert asked.run.state is RunState.CANCELLING, "its command may be begun just now: the Site is asked"
+    over = acknowledge(asked.run, current(asked.run), refused(EXPIRED), NOW).run
+    assert (over.state, over.reason) == (RunState.FAILED, "account_unconfirmed_in_time")
+
+
+@pytest.mark.parametrize("reason", [each for each in WaitReason if each != WaitReason.ACCOUNT_AWAITING_SITE])
+def test_e1_no_other_reason_to_wait_has_that_end(reason: WaitReason) -> None:
+    held = hold(new_run().run, reason, NOW).run
+    assert overdue(held, PATIENCE, NOW + 2 * PATIENCE).run is held
+
+
+def pushed() -> Run:
+    step = through(through(new_run()))
+    [command] = step.commands
+    begun = acknowledge(step.run, command.command_id, accepted(), NOW).run
+    return record_result(begun, command.command_id, ended(output=Output("r", "b" * 40)), NOW).run
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [WaitReason.OUTPUT_AWAITING_GIT, WaitReason.REPOSITORY_REFUSED, WaitReason.REPOSITORY_UNKNOWN],
+)
+def test_s2_an_output_nobody_confirms_ends_failed_and_says_so(reason: WaitReason) -> None:
+    held = hold(pushed(), reason, NOW).run
+    assert (held.state, held.output_awaited is not None) == (RunState.WAITING, True)
+    assert reconsider(held, FINE, NOW).run is held
+    assert overdue(held, PATIENCE, NOW).run is held
+    over = overdue(held, PATIENCE, NOW + PATIENCE)
+    assert (over.run.state, over.run.reason, over.run.output) == (
+        RunState.FAILED,
+        "output_unconfirmed_in_time",
+        None,
+    )
+    assert len(over.commands) == 1, "its cleanup"
+    assert confirm_output(held, held.output_awaited, NOW).run.state is RunState.COMPLETED
+
+
+def test_o1_every_reason_to_wait_has_words_and_a_remedy() -> None:
+    assert set(WAITS) == set(WaitReason)
+    for words in (*WAITS.values(), *ENDS.values()):
+        assert words.what.endswith(".") and words.remedy.endswith(".")
+    assert {each.value for each in EndCause} <= set(ENDS)
+    assert words_of("compute_failed") is None

@@ -4,9 +4,10 @@ from uuid import UUID
 
 import pytest
 
+from central.kernel.site_feed import PositionUnknown
 from central.kernel.site_names import Site
 from central.ssh_access.domain.command import change_id_of, key_id_of, member_command, report_command
-from central.ssh_access.domain.feed import Change, PositionUnknown, page
+from central.ssh_access.domain.feed import Change, page
 from central.ssh_access.domain.key_name import NameRefused, check_name
 from central.ssh_access.domain.member_key import Act, MemberId, Target
 from central.ssh_access.domain.public_key import PublicKey
@@ -27,7 +28,7 @@ def change(sequence: int) -> Change:
 
 def test_a_page_that_is_cut_says_more_and_covers_its_last_change() -> None:
     found = page(FEED, head=9, after=0, limit=2, found=(change(3), change(5), change(9)))
-    assert ([c.sequence for c in found.changes], found.next, found.more) == ([3, 5], 5, True)
+    assert ([c.sequence for c in found.entries], found.next, found.more) == ([3, 5], 5, True)
 
 
 def test_the_last_page_covers_the_head_though_its_changes_are_superseded() -> None:

@@ -1,0 +1,34 @@
+"""An operator's word about a Run's cleanup, as the role `pharos_operator` (P28, S11)."""
+
+import re
+from typing import Final
+from uuid import UUID
+
+from central.execution.adapters.postgres_runs import PostgresRuns
+from central.execution.application.ports import RunUnknown as NoRun
+from central.execution.application.settle_cleanup import SettleRun
+from central.execution.domain.progress import StepRefused
+from central.execution.domain.run import Run, Settlement
+from central.execution.problems import STEP_REFUSED
+from central.kernel.times import utc_now
+from central.processes.operator import opened
+from central.processes.refusals import RunUnknown, SettlementRefused
+from central.settings import Settings
+
+_WORDS: Final = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
+
+
+def settle_run(settings: Settings, run_id: UUID, *, by: str, reason: str) -> Run:
+    """The Run whose account is released. Raises `RunUnknown`, `SettlementRefused`."""
+    for name, words in (("--by", by), ("--reason", reason)):
+        if not words.strip() or _WORDS.fullmatch(words) is None:
+            raise SettlementRefused("settlement_words", f"{name}: wanted 1 to 200 characters on one line")
+    with opened(settings) as database:
+        settle = SettleRun(PostgresRuns(database))
+        try:
+            return settle(run_id, Settlement(by.strip(), reason.strip(), utc_now())).run
+        except NoRun:
+            raise RunUnknown(str(run_id)) from None
+        except StepRefused as refused:
+            spec = STEP_REFUSED[refused.refusal]
+            raise SettlementRefused(spec.code, f"{run_id}: {spec.meaning} {spec.remedy}") from None
