@@ -19,7 +19,7 @@ help: ## this list
 setup: ## packages and the development environment (asked for by every other word)
 	@tests/setup.sh $(VENV)
 
-demo: setup ## the main job on this machine: archive, a real host, four phases, a real login, upgrade, rollback
+demo: setup ## the main job on this machine: archive, a real host, four phases, a real login, a Run, upgrade, rollback
 	@$(PY) -m tests.demo $(ARGS)
 
 demo-down: setup ## end the demo and remove every trace of it

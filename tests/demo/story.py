@@ -1,17 +1,21 @@
-"""What ``make demo`` shows: archive, real host, four phases, what the Site reports, real login, the next
-release, the way back.
+"""What ``make demo`` shows: archive, real host, four phases, what the Site reports, real login, Runs, the
+next release, the way back, all on one page.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import urllib3
+
 from central.dev.steer import party_of
+from tests.demo.computing import Computing, consent
+from tests.demo.leaving import leave_standing
 from tests.demo.narrator import Narrator
 from tests.demo.standing import end_standing, note, politely_interrupted
-from tests.journeys.central import SITE, Central
+from tests.html import parsed
+from tests.journeys.central import SITE
 from tests.journeys.members import Member
-from tests.journeys.observing import UNIT, each_key_once, linked, main_pid, wait_ready
+from tests.journeys.observing import UNIT, each_key_once, main_pid, wait_ready
 from tests.journeys.releases import Release
 from tests.journeys.reporting import Allocation, Reporting
 from tests.journeys.road import Road
@@ -29,7 +33,7 @@ from tests.lab.sshlogin import (
 from tests.lab.tree import ensure_tree
 
 NAME = "icarus-hpc"
-COMPONENTS = ("ssh-access", "reporter")
+COMPONENTS = ("ssh-access", "reporter", "runtime")
 MEMBERS = ("alice", "bob")
 
 
@@ -88,7 +92,7 @@ class Story:
                 self.tell.fact(self.road.central.administer("show", what).stdout.strip())
             self.tell.fact(f"alice's association says {site.associations(sold.account)['alice'][1]}")
 
-    def limits(self, sold: Allocation) -> None:
+    def limits(self, sold: Allocation, computing: Computing) -> None:
         """A limit lowered in Slurm, and what central then knows to be in force."""
         site = Reporting(self.road)
         with self.tell.step("The site lowers a limit in Slurm; central tells what is in force"):
@@ -100,14 +104,15 @@ class Story:
             self.tell.typed(f"pharos-central explain allocation {sold.id}")
             self.tell.fact(site.explained("allocation", sold.id).strip())
             assert shown["applied"]["cpu"] == 8000
+            computing.refused()
 
     def member(self, user: str) -> Member:
         """Who is known by this name, at the platform: its issuer names members by their Party."""
         central = self.road.central
         return central.member(party_of(central.state, user, SITE) or user)
 
-    def phases(self, release: Release) -> None:
-        """The four phases as an administrator types them."""
+    def phases(self, release: Release, then: Callable[[], None] = lambda: None) -> None:
+        """The four phases as an administrator types them; ``then``: a look right after."""
         folder = self.road.admin.receive(release.archive)
         steps: dict[str, Callable[[str], Completed]] = {
             "preflight": self.road.preflight,
@@ -118,12 +123,14 @@ class Story:
         for phase, run in steps.items():
             with self.tell.step(f"{phase} {release.archive.version}"):
                 more = (
-                    " --components ssh-access,reporter --evidence /etc/pharos-hpc/evidence"
+                    f" --components {','.join(COMPONENTS)} --evidence /etc/pharos-hpc/evidence"
                     if phase == "activate"
                     else ""
                 )
                 self.tell.typed(f"./install.sh {phase}{more}")
                 self.tell.fact(run(folder).stdout.strip())
+                if phase == "activate":
+                    then()
 
     def key_in(self, user: str, name: str) -> tuple[MemberKey, str]:
         """A key at central, then a login with it."""
@@ -157,14 +164,38 @@ class Story:
             self.tell.typed(f"ssh {user}@{self.road.host.addr}")
             self.tell.fact(login(self.road.host, user, key).stderr.strip())
 
-    def rollback(self, back_to: Release, user: str, key: MemberKey) -> None:
-        """Back to the release before, with journal and keys."""
+    def rollback(self, back_to: Release, user: str, key: MemberKey, then: Callable[[], None]) -> None:
+        """Back to the release before, with journal and keys; ``then``: a look right after."""
         with self.tell.step("Roll back"):
             self.tell.typed("pharos-installer rollback")
             self.tell.fact(self.road.admin.installer("rollback").stdout.strip())
             wait_ready(self.road, back_to.release_id)
             assert each_key_once(self.road, user, key.public), "a key was lost or doubled"
             self.tell.fact("journal and keys are as they were, each key once in the directory")
+            then()
+
+    def page(self) -> None:
+        """Where a person looks: the page answers, and what it holds."""
+        with self.tell.step("One page lists what central knows, and how fresh it is"):
+            url = self.road.central.facts()["overview"]["url"]
+            self.tell.typed(f"curl -sS {url}")
+            answer = urllib3.request("GET", url, timeout=20, retries=False)
+            assert answer.status == 200, answer.data
+            parts = self.tables(answer.data.decode())
+            self.tell.fact("\n".join(f"{title}: {rows}" for title, rows in parts.items()))
+
+    @staticmethod
+    def tables(page: str) -> dict[str, int]:
+        """How many rows each part of the page has, by its heading."""
+        counted: dict[str, int] = {}
+        heading = ""
+        for each in parsed(page).all("h3", "tr"):
+            if each.tag == "h3":
+                heading = each.text.strip()
+                counted[heading] = 0
+            elif "tbody" in each.parents:
+                counted[heading] += 1
+        return counted
 
     def outages(self, user: str, key: MemberKey) -> None:
         """Directory and central restarted, the agent killed, with a key on its way."""
@@ -181,6 +212,8 @@ class Story:
             self.member(user).wait_for(added, "active", seconds=180)
             assert each_key_once(self.road, user, key.public, other.public), directory_keys(host, user)
             self.tell.fact(f"agent {pid} is now {main_pid(self.road)}; both keys are there, each once")
+            consent(self.road.central, user)
+            self.tell.fact(f"the issuer's stand-in forgets its sessions when it ends: {user} consents again")
 
 
 def show(tell: Narrator, *, leave_up: bool) -> None:
@@ -190,16 +223,28 @@ def show(tell: Narrator, *, leave_up: bool) -> None:
         first, second = story.releases()
         story.platform(first)
         sold = story.members()
+        computing = Computing.prepare(
+            story.road, tell, sold.project, bob=story.member("bob"), alice=story.member("alice")
+        )
         story.phases(first)
         story.reported(sold)
-        story.limits(sold)
+        story.limits(sold, computing)
         gone, gone_id = story.key_in("alice", "laptop")
         story.key_out("alice", gone, gone_id)
         kept, _ = story.key_in("bob", "workstation")
-        story.phases(second)
-        story.rollback(first, "bob", kept)
+        computing.through()
+        computing.cancelled()
+        run = computing.take_off()
+        story.phases(second, lambda: computing.in_flight(run, second.release_id))
+        story.rollback(first, "bob", kept, lambda: computing.in_flight(run, first.release_id))
+        computing.land(run, kept)
         story.outages("bob", kept)
-        _finish(story, kept, leave_up=leave_up)
+        story.page()
+        if leave_up:
+            leave_standing(story.road, tell, kept, computing)
+        else:
+            end_standing()
+            tell.close("Shown, and ended again")
 
 
 def _begin(tell: Narrator) -> Story:
@@ -212,41 +257,12 @@ def _begin(tell: Narrator) -> Story:
         tell.fact(str(tree.root))
     with tell.step("Boot a fresh HPC host"):
         road = Road.enter(
-            tree, name=None if NAME in done.living else NAME, components=COMPONENTS, reported=True
+            tree,
+            name=None if NAME in done.living else NAME,
+            components=COMPONENTS,
+            reported=True,
+            runs=True,
         )
         note(road.host)
         tell.fact(f"{road.host.name}, {road.host.addr}; nothing of the product is on it")
     return Story(road, tell)
-
-
-def _finish(story: Story, key: MemberKey, *, leave_up: bool) -> None:
-    host = story.road.host
-    if not leave_up:
-        end_standing()
-        story.tell.close("Shown, and ended again")
-        return
-    host.detach()
-    story.tell.close(f"Shown. {host.name} runs release {linked(story.road)}, central runs beside it")
-    lab, agent = f"{sys.executable} -m tests.lab", story.road.admin.agent_script()
-    reporter = story.road.admin.agent_script("reporter")
-    central = story.road.central
-    options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
-    story.tell.fact(
-        f"be root on the host:   {lab} shell {host.name}\n"
-        f"be a member on it:     ssh -i {key.private} {options} bob@{host.addr}\n"
-        f"the agent's own words: {lab} exec {host.name} {agent} status\n"
-        f"the reporter's:        {lab} exec {host.name} {reporter} doctor\n"
-        f"central:               {central.state}/dev.json\n"
-        f"its member API:        {central.facts()['memberApi']['url']}\n"
-        f"bob's keys there:      {_keys_of('bob', central)}\n"
-        "end it all:            make demo-down"
-    )
-
-
-def _keys_of(member: str, central: Central) -> str:
-    """The line that asks the member API; the token goes through a pipe, not through argv (X5)."""
-    token = f"{sys.executable} -m central.cli dev token --state {central.state} --member {member}"
-    return (
-        f"{token} | sed 's/^/Authorization: Bearer /' |"
-        f" curl -sS -H @- {central.facts()['memberApi']['url']}/api/v1/me/ssh-keys"
-    )

@@ -1,15 +1,20 @@
 """``make demo`` and ``make demo-down`` as they are typed (X8)."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from tests.demo.looking import Shown, printed, typed
+from tests.demo.promises import (
+    a_run_of_the_readers_own,
+    each_run_ended_once_and_truly,
+    the_page_answers,
+    the_third_was_in_flight,
+)
 from tests.demo.standing import end_standing, find_standing
 from tests.demo.taking_off import taking_off
 from tests.journeys.releases import ROOT
@@ -48,15 +53,6 @@ def processes() -> str:
     return subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
 
 
-def keys_by_the_printed_line(said: str) -> list[dict[str, Any]]:
-    """What the demo's own line for the member API answers."""
-    (line,) = (line.partition(": ")[2] for line in said.splitlines() if "bob's keys there:" in line)
-    typed = ["bash", "-euo", "pipefail", "-c", line]
-    answer = subprocess.run(typed, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
-    keys: list[dict[str, Any]] = json.loads(answer.stdout)["keys"]
-    return keys
-
-
 def taken_off(host: LabHost) -> None:
     """Types the guide's way back from an activation: all of ours goes, nothing of the site's."""
     theirs = MemberKey.make(host.scratch / "keys", "theirs").public
@@ -83,9 +79,9 @@ def nothing_is_left(record: HostRecord) -> None:
 
 def test_the_demo_shows_everything_stays_and_goes() -> None:
     env = {**os.environ, "NO_COLOR": "1"}
-    shown = subprocess.run(DEMO, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    assert "\x1b" not in shown.stdout
+    done = subprocess.run(DEMO, cwd=ROOT, env=env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\x1b" not in done.stdout
     for words in (
         "activate 0.1.0",
         "proj_demo",
@@ -95,13 +91,20 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
         "Roll back",
         "make demo-down",
     ):
-        assert words in shown.stdout
+        assert words in done.stdout
     record = standing()
     assert record.name in reclaim().living
-    assert f"tests.lab shell {record.name}" in shown.stdout
+    assert f"tests.lab shell {record.name}" in done.stdout
     assert str(record.scratch) in processes()
-    assert [key["state"] for key in keys_by_the_printed_line(shown.stdout)] == ["active", "active"]
-    taken_off(LabHost.attach(record.name))
+    keys = typed(printed(done.stdout, "bob's keys there"))["keys"]
+    assert [key["state"] for key in keys] == ["active", "active"]
+    shown = Shown(done.stdout, record)
+    runs = shown.runs()
+    each_run_ended_once_and_truly(shown, runs)
+    the_third_was_in_flight(shown, runs[2])
+    the_page_answers(shown, runs)
+    a_run_of_the_readers_own(shown)
+    taken_off(shown.host)
     down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert (down.returncode, down.stdout) == (0, "demo: ended, nothing is left\n")
     nothing_is_left(record)
