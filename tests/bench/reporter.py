@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4, uuid5
 
+from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.adapters.slurm_cluster import SlurmCluster
 from site_bundle.reporter.adapters.sqlite_journal import open_report_journal
-from site_bundle.reporter.adapters.wire import encode_accounts, encode_report
+from site_bundle.reporter.adapters.wire import SetEncoding, encode_report
 from site_bundle.reporter.application.apply_identities import ApplyIdentities
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits
 from site_bundle.reporter.application.observe_site import ObserveSite
@@ -84,19 +85,19 @@ class _Site:
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self.names = [f"m{n}" for n in range(number)]
-        self.projects = [uuid5(SPACE, f"project {n}") for n in range(max(1, number // A_PROJECT))]
+        self.project_ids = [uuid5(SPACE, f"project {n}") for n in range(max(1, number // A_PROJECT))]
         rows = cluster.world["associations"]
-        for n, _ in enumerate(self.projects):
+        for n, _ in enumerate(self.project_ids):
             rows.append(_association(len(rows) + 1, f"proj_{n}", "", "pharos"))
         for n, name in enumerate(self.names):
-            rows.append(_association(len(rows) + 1, f"proj_{n % len(self.projects)}", name, ""))
+            rows.append(_association(len(rows) + 1, f"proj_{n % len(self.project_ids)}", name, ""))
         cluster.set(associations=rows)
 
     def resources(self) -> Listing:
         return Listing(
             tuple(
                 Row(uuid5(SPACE, f"resource {n}"), project, f"proj_{n}", RowState.OK, False)
-                for n, project in enumerate(self.projects)
+                for n, project in enumerate(self.project_ids)
             )
         )
 
@@ -106,11 +107,14 @@ class _Site:
         }
         return Directory(people, frozenset(), frozenset({5_500_000}))
 
-    def project(self, provider_project: UUID) -> Project:
-        place = self.projects.index(provider_project)
+    def projects(self, wanted: Sequence[UUID]) -> dict[UUID, Project | SiteError | None]:
+        return {one: self._project(one) for one in wanted}
+
+    def _project(self, provider_project: UUID) -> Project:
+        place = self.project_ids.index(provider_project)
         members = [
             Member(name, uuid5(SPACE, f"party {name}"), Identity(uuid5(SPACE, f"binding {name}"), 1), True)
-            for name in self.names[place :: len(self.projects)]
+            for name in self.names[place :: len(self.project_ids)]
         ]
         return Project(provider_project, tuple(members))
 
@@ -136,7 +140,7 @@ def _observing(number: int) -> Iterator[tuple[ObserveSite, SlurmClient]]:
             offering_id=SPACE,
             new_id=uuid4,
             encode_report=encode_report,
-            encode_accounts=encode_accounts,
+            encode_sets=SetEncoding(),
             limits=ReportLimits(),
         )
         yield (

@@ -1,13 +1,16 @@
 """One pass of the reporter beside one of the upstream site agent: same host, Slurm and Waldur (S8, S9).
 
-`standing()` boots a lab host whose Slurm and directory hold `ACCOUNTS` accounts and serves it the Waldur
-simulator over TLS with the same resources and members. The upstream agent runs there in an environment of
-its own with its Slurm plugin, configured as its manual has it.
+`standing()` boots a lab host whose Slurm and directory hold 1,000 accounts and serves it the Waldur simulator
+over TLS with the same resources and members. The upstream agent runs there in an environment of its own with
+its Slurm plugin, configured as its manual has it.
 
-The shape is an HPC site's: `ALLOCATIONS` resources, each of its own Project, of `MEMBERS` people each. An
-allocation is given to a group, so accounts are many and allocations are few. One account an allocation would
-measure how two programs speak HTTPS, since both ask once or more a resource; in this shape it is also told
-what an account costs.
+Two shapes of 1,000 accounts are measured, each on a host of its own, and both are told:
+
+* `ALONE`, 1,000 resources of one member each: 1,000 accounts as Slurm counts them (sacctmgr(1), `account`).
+  **This is the ratio**: an account of Slurm is what a Site's pass is about and grows with, for both programs.
+* `GROUPS`, 20 resources of 50 members each: 1,000 accounts as people count them. Here the agent asks seldom
+  (20 resources), so the ratio is the less favourable one. It stands in the detail as `groups_ratio`, with its
+  own lowest, highest and seconds under `groups_`.
 
 What is compared is a pass of a program that has started: the reporter's with nothing to apply, and the
 agent's `membership_sync`, which reads accounts, members and limits as the reporter does. `report` (usage
@@ -22,9 +25,9 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import cast
@@ -36,10 +39,7 @@ from tests.lab.host import LabHost
 from tests.lab.tree import ensure_tree
 from tests.simulators.waldur.process import WaldurProcess
 
-ALLOCATIONS = 20
-MEMBERS = 50  # of each allocation's Project
-ACCOUNTS = ALLOCATIONS * MEMBERS
-ROUNDS = 5
+ROUNDS = 3  # an agent's pass over 1,000 resources takes minutes
 NAME = "vm.lab.test"
 HERE = Path(__file__).parent
 WHEELS = HERE.parents[1] / "build" / "wheels" / "upstream"
@@ -50,9 +50,32 @@ PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x8
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """`allocations` resources, each of its own Project, of `members` people each."""
+
+    allocations: int
+    members: int
+
+    @property
+    def accounts(self) -> int:
+        return self.allocations * self.members
+
+    def account(self, number: int) -> str:
+        return f"alloc{number:04}"
+
+    def people(self, number: int) -> list[str]:
+        """Who is in allocation `number`: each person in one."""
+        return [f"m{number:04}{one:02}" for one in range(self.members)]
+
+
+ALONE, GROUPS = Shape(1000, 1), Shape(20, 50)
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """A host with everything in place; `made` names the offering and its tokens."""
 
+    shape: Shape
     host: LabHost
     waldur: WaldurProcess
     made: dict[str, str]
@@ -68,27 +91,27 @@ class Standing:
         met = self.waldur.requests()
         figures |= {"requests": float(len(met)), "stand_in_s": float(self.waldur.act("busy"))}
         refused = [each for each in met if not 200 <= each["status"] < 300]
-        if refused or figures["requests"] < ALLOCATIONS or figures["commands"] < ALLOCATIONS:
+        if refused or min(figures["requests"], figures["commands"]) < self.shape.allocations:
             raise RuntimeError(f"the agent's pass is none to compare with: {refused[:3]} of {figures}")
         return figures
 
 
 @contextmanager
-def standing() -> Iterator[Standing]:
+def standing(shape: Shape) -> Iterator[Standing]:
     """Host, simulator, intake and both programs; everything is gone afterwards."""
     wheels()
     with (
         tempfile.TemporaryDirectory(prefix="pharos-bench-") as scratch,
         LabHost.up(binds=[f"{WHEELS}:/opt/wheels"], tree=ensure_tree()) as host,
     ):
-        cluster(host)
+        cluster(host, shape)
         port = host.ports[0]
         folder = Path(scratch) / "waldur"
         with WaldurProcess(folder, address=host.host_side_addr, port=port, name=NAME) as waldur:
-            made = offering(waldur)
+            made = offering(waldur, shape)
             configured(host, waldur, made)
             with upstream_ours.standing(host, waldur, made, Path(scratch) / "intake") as ours:
-                yield Standing(host, waldur, made, ours)
+                yield Standing(shape, host, waldur, made, ours)
 
 
 def wheels() -> None:
@@ -112,16 +135,7 @@ def wheels() -> None:
     stamp.write_text(wanted)
 
 
-def account(number: int) -> str:
-    return f"alloc{number:02}"
-
-
-def people(number: int) -> list[str]:
-    """Who is in allocation `number`: each person in one."""
-    return [f"m{number:02}{one:02}" for one in range(MEMBERS)]
-
-
-def cluster(host: LabHost) -> None:
+def cluster(host: LabHost, shape: Shape) -> None:
     """The accounts in Slurm and their users, from a dump (sacctmgr(1), `load`)."""
     lines = [
         "Cluster - 'icarus':DefaultQOS='normal'",
@@ -129,32 +143,33 @@ def cluster(host: LabHost) -> None:
         "Account - 'pharos'",
         "Parent - 'pharos'",
     ]
-    lines += [f"Account - '{account(n)}':GrpTRES=cpu=16" for n in range(ALLOCATIONS)]
-    for number in range(ALLOCATIONS):
-        name = account(number)
+    numbers = range(shape.allocations)
+    lines += [f"Account - '{shape.account(n)}':GrpTRES=cpu=16" for n in numbers]
+    for number in numbers:
+        name = shape.account(number)
         lines += [
             f"Parent - '{name}'",
-            *(f"User - '{one}':DefaultAccount='{name}'" for one in people(number)),
+            *(f"User - '{one}':DefaultAccount='{name}'" for one in shape.people(number)),
         ]
     host.put("/root/accounts.cfg", "\n".join([*lines, ""]).encode())
     host.exec(["sacctmgr", "-i", "load", "/root/accounts.cfg"], timeout=WITHIN)
     listed = host.exec(["sacctmgr", "-nP", "show", "assoc", "format=user"]).stdout
-    if sum(line.startswith("m") for line in listed.splitlines()) != ACCOUNTS:
+    if sum(line.startswith("m") for line in listed.splitlines()) != shape.accounts:
         raise RuntimeError("Slurm does not hold the accounts that were loaded")
 
 
-def offering(waldur: WaldurProcess) -> dict[str, str]:
+def offering(waldur: WaldurProcess, shape: Shape) -> dict[str, str]:
     """The same at Waldur: a project and a resource an allocation, and its members with their usernames."""
     made = waldur.stand(
         username_generation_policy="service_provider", service_provider_can_create_offering_user=True
     )
-    for number in range(ALLOCATIONS):
+    for number in range(shape.allocations):
         project = waldur.act("add_project", name=f"project {number}", customer=made["customer"])
         waldur.act(
-            "add_resource", offering=made["offering"], project=project, name=account(number),
-            backend_id=account(number), limits={"node": 100},
+            "add_resource", offering=made["offering"], project=project, name=shape.account(number),
+            backend_id=shape.account(number), limits={"node": 100},
         )  # fmt: skip
-        for name in people(number):
+        for name in shape.people(number):
             user = waldur.act("add_user", username=f"{name}@example.org")
             waldur.act("add_offering_user", offering=made["offering"], user=user, username=name)
             waldur.act("add_member", project=project, user=user)
@@ -188,13 +203,28 @@ def configured(host: LabHost, waldur: WaldurProcess, made: dict[str, str]) -> No
     host.put(f"{FOLDER}/one_pass.py", (HERE / "on_host_upstream.py").read_bytes())
 
 
+def measured(keys: Collection[str]) -> dict[str, Result]:
+    """The keys' results in the shape `ALONE`, with what they are in `GROUPS` in the detail."""
+    found: dict[str, Result] = {}
+    with standing(ALONE) as site:
+        found |= {key: MEASURES[key](site) for key in keys}
+    with standing(GROUPS) as site:
+        for key in keys:
+            groups = MEASURES[key](site)
+            detail = {f"groups_{name}": value for name, value in groups.detail.items()}
+            found[key] = replace(
+                found[key], detail=found[key].detail | detail | {"groups_ratio": groups.ratio}
+            )
+    return found
+
+
 def reporter_vs_upstream(site: Standing) -> Result:
-    """A pass of the reporter / of the upstream agent: 1,000 accounts in 20 allocations."""
+    """A pass of the reporter / of the upstream agent, over 1,000 accounts."""
     detail = {f"ours_{name}": value for name, value in site.ours.settled().items()}
     detail |= {f"report_{name}": value for name, value in site.upstream("report").items()}
     ratios = []
     for _ in range(ROUNDS):
-        ours, theirs = site.ours.one_pass(ACCOUNTS), site.upstream("membership_sync")
+        ours, theirs = site.ours.one_pass(site.shape.accounts), site.upstream("membership_sync")
         net = {name: got["pass_s"] - got["stand_in_s"] for name, got in (("o", ours), ("t", theirs))}
         ratios.append(net["o"] / net["t"])
         detail |= {f"ours_{name}": value for name, value in ours.items()}
@@ -207,9 +237,11 @@ def reporter_rss_vs_python(site: Standing) -> Result:
     """Resident memory of the idle reporter with 1,000 accounts / of a bare interpreter."""
     site.ours.settled()
     figures = site.ours.resident()
-    if figures["ready"] != ACCOUNTS:
+    if figures["ready"] != site.shape.accounts:
         raise RuntimeError(f"the reporter is idle over other accounts: {figures}")
     return Result(figures["reporter_kb"] / figures["python_kb"], 1, figures)
 
 
-MEASURES = (reporter_vs_upstream, reporter_rss_vs_python)
+MEASURES: dict[str, Callable[[Standing], Result]] = {
+    measure.__name__: measure for measure in (reporter_vs_upstream, reporter_rss_vs_python)
+}

@@ -50,9 +50,9 @@ class Timed(Platform):
         with self._counted():
             return super().take(kind, raw, now)
 
-    def members(self, ref: str, now: datetime) -> Body:
+    def members_of(self, raw: bytes, now: datetime) -> Body:
         with self._counted():
-            return super().members(ref, now)
+            return super().members_of(raw, now)
 
     def kept(self, now: datetime) -> Body:
         with self._counted():
@@ -124,7 +124,7 @@ class Ours:
         figures["reports"] = float(len(self.platform.arrived))
         sent = {kind for kind, _ in self.platform.arrived}
         whole = figures["ready"] == accounts and not figures["applied"] and not figures["faults"]
-        if not whole or sent != {"reports", "accounts"} or self.platform.refused:
+        if not whole or sent != {"reports", "account-sets"} or self.platform.refused:
             raise RuntimeError(f"no settled pass: {figures}, sent {sent}, refused {self.platform.refused}")
         return figures
 

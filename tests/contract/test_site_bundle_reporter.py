@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 import pytest
@@ -11,13 +12,17 @@ from site_bundle.kernel.strict_json import MalformedJsonError, decode_object
 from site_bundle.kernel.times import parse_time
 from site_bundle.reporter.adapters.waldur_resources import RowBody
 from site_bundle.reporter.adapters.wire import (
+    AccountBody,
     AccountsBody,
+    AccountSetsBody,
     AccountsReceiptBody,
-    MembersBody,
     OutcomesBody,
+    ProjectMembersBody,
     ReportBody,
     RetainedListBody,
-    encode_accounts,
+    SetEncoding,
+    SetOutcomesBody,
+    encode_projects_asked,
     encode_report,
 )
 from site_bundle.reporter.domain.accounts import Account
@@ -26,17 +31,19 @@ from site_bundle.reporter.domain.decide import ResourceReport
 from site_bundle.reporter.domain.marker import Identity
 from site_bundle.reporter.domain.sources import RowState
 from site_bundle.reporter.domain.verdict import Act, rule_of
-from tests.contract.goldens import Refused, Valid, load
+from tests.contract.goldens import Refused, Valid, canonical, load
 
 MAX = 8 << 20
 READ: dict[str, type[object]] = {
-    "site-members": MembersBody,
+    "project-members": ProjectMembersBody,
+    "account-sets-outcomes": SetOutcomesBody,
     "retained-accounts": RetainedListBody,
     "allocation-report-outcomes": OutcomesBody,
     "account-report-receipt": AccountsReceiptBody,
 }
 SENT = {
     "allocation-report-outcomes": UUID("00000000-0000-4000-8000-000000000501"),
+    "account-sets-outcomes": UUID("00000000-0000-4000-8000-000000000502"),
     "account-report-receipt": UUID("00000000-0000-4000-8000-000000000502"),
 }
 
@@ -44,11 +51,11 @@ SENT = {
 def read(name: str, raw: bytes) -> object:
     """What the adapters make of an answer."""
     body = decode_object(raw, READ[name], max_bytes=MAX)
-    if isinstance(body, MembersBody):
-        body.project()
+    if isinstance(body, ProjectMembersBody):
+        body.checked([item.provider_project_ref for item in body.projects])
     elif isinstance(body, RetainedListBody):
         body.checked("slurm")
-    elif isinstance(body, OutcomesBody | AccountsReceiptBody):
+    elif isinstance(body, OutcomesBody | SetOutcomesBody | AccountsReceiptBody):
         body.checked(SENT[name])
     return body
 
@@ -97,7 +104,27 @@ def test_p2_reports_are_written_as_the_golden(name: str, row: Valid) -> None:
 @pytest.mark.parametrize(("name", "row"), rows("account-report"))
 def test_p21_account_reports_are_written_as_the_golden(name: str, row: Valid) -> None:
     body = decode_object(row.canonical, AccountsBody, max_bytes=MAX)
-    accounts = [
+    time = parse_time(body.observed_at)
+    made = SetEncoding().alone(body.report_id, time, body.allocation_id, accounts_of(body.accounts))
+    assert made == row.canonical
+
+
+@pytest.mark.parametrize(("name", "row"), rows("account-sets"))
+def test_p12_reports_of_many_sets_are_written_as_the_golden(name: str, row: Valid) -> None:
+    body = decode_object(row.canonical, AccountSetsBody, max_bytes=MAX)
+    sets = [SetEncoding().one(each.allocation_id, accounts_of(each.accounts)) for each in body.sets]
+    assert SetEncoding().few(body.report_id, parse_time(body.observed_at), sets) == row.canonical
+
+
+@pytest.mark.parametrize(("name", "row"), rows("project-members-request"))
+def test_s8_projects_are_asked_for_as_the_golden(name: str, row: Valid) -> None:
+    refs = [UUID(ref) for ref in row.body["providerProjectRefs"]]
+    spelled = row.body | {"providerProjectRefs": [str(ref) for ref in refs]}
+    assert encode_projects_asked(refs) == canonical(spelled)
+
+
+def accounts_of(bodies: Sequence[AccountBody]) -> list[Account]:
+    return [
         Account(
             item.party_id,
             item.name,
@@ -106,13 +133,11 @@ def test_p21_account_reports_are_written_as_the_golden(name: str, row: Valid) ->
             Identity(item.binding_id, item.generation),
             item.state == "ready",
         )
-        for item in body.accounts
+        for item in bodies
     ]
-    made = encode_accounts(body.report_id, parse_time(body.observed_at), body.allocation_id, accounts)
-    assert made == row.canonical
 
 
-@pytest.mark.parametrize(("name", "row"), refusals("allocation-report", "account-report"))
+@pytest.mark.parametrize(("name", "row"), refusals("allocation-report", "account-sets", "account-report"))
 def test_s8_every_refusal_has_its_rule(name: str, row: Refused) -> None:
     """No refusal is sent again for ever, and none is dropped for a fault of the way to central."""
     assert row.status is not None

@@ -124,12 +124,12 @@ class Scene:
         return {row["name"]: (row["state"], row["generation"]) for row in self.accounts() or []}
 
     def outbox(self) -> list[tuple[str, bool]]:
-        """Subject and whether it was tried, of each report that waits."""
+        """Its subjects and whether it was tried, of each report that waits."""
         journal = open_report_journal(self.folder / "state" / JOURNAL_NAME)
         try:
             found, after = [], 0
             while (report := journal.next(after)) is not None:
-                found.append((report.subject, report.tried))
+                found.append((" ".join(report.subjects), report.tried))
                 after = report.sequence
             return found
         finally:

@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -49,14 +50,14 @@ def test_x7_lost_answer_is_asked_again_byte_for_byte(scene: Scene) -> None:
 
 def test_p36_replay_renews_nothing(scene: Scene) -> None:
     """The intake saw the report; its replay leaves last-seen where it was."""
-    scene.intake.server.faults.plan("accounts", "lose", "lose")
+    scene.intake.server.faults.plan("account-sets", "lose", "lose")
     scene.once()
     allocation = scene.platform.allocation(scene.resource)
     seen = scene.platform.accounts[allocation][0]
     scene.intake.platform.members_down = True
     scene.once()
     assert scene.platform.accounts[allocation][0] == seen
-    raw = bodies(scene, "accounts")
+    raw = bodies(scene, "account-sets")
     assert raw[0] == raw[-1] and len(raw) == 3
 
 
@@ -113,9 +114,88 @@ def test_s8_too_large_is_split(scene: Scene) -> None:
         scene.add_resource(f"other{number}", state="Creating")
     scene.platform.largest = 2
     _, sent = scene.once()
-    assert sent.outcomes["body_too_large"] == 2 and sent.outcomes["changed"] == 5
+    assert sent.outcomes["changed"] == 5
     ids = [json.loads(raw)["reportId"] for raw in bodies(scene, "reports")]
+    assert len(ids) == 5
     assert len(set(ids)) == len(ids)
+
+
+def further(scene: Scene, number: int) -> list[str]:
+    """So many further allocations of the same Project, each with carol's account; their resources."""
+    scene.join("carol")
+    made = []
+    for place in range(number):
+        made.append(scene.add_resource(f"more{place}"))
+        scene.cluster.add_account(f"more{place}", tres="cpu=1")
+        scene.cluster.add_user(f"more{place}", "carol")
+    return made
+
+
+def test_s8_all_sets_of_a_pass_go_in_one_report(scene: Scene) -> None:
+    more = further(scene, 3)
+    _, sent = scene.once()
+    (raw,) = bodies(scene, "account-sets")
+    assert sent.outcomes["recorded"] == 4 and not bodies(scene, "accounts")
+    wanted = {scene.platform.allocation(resource) for resource in (scene.resource, *more)}
+    assert {one["allocationId"] for one in json.loads(raw)["sets"]} == wanted
+    calls = Counter(path.rpartition("/")[2] for _, path in scene.intake.server.requests)
+    assert calls["project-members"] == 1
+
+
+def test_p12_one_refused_set_loses_no_other_and_is_said(scene: Scene) -> None:
+    bad, good = further(scene, 2)
+    scene.platform.names_refused = {scene.platform.allocation(bad)}
+    _, sent = scene.once()
+    assert sent.outcomes["account_name_invalid"] == 1 and sent.outcomes["recorded"] == 2
+    assert scene.accounts(good) and scene.accounts(bad) is None and scene.outbox() == []
+
+
+def test_s8_sets_too_many_for_central_are_split_to_the_last(scene: Scene) -> None:
+    more = further(scene, 4)
+    scene.platform.largest = 2
+    _, sent = scene.once()
+    assert scene.outbox() == []
+    assert all(scene.accounts(resource) for resource in (scene.resource, *more))
+    assert sent.outcomes["recorded"] == 5
+    ids = [json.loads(raw)["reportId"] for raw in bodies(scene, "account-sets")]
+    assert len(set(ids)) == len(ids)
+
+
+def test_s8_one_set_central_cannot_read_is_found_by_halves(scene: Scene) -> None:
+    """All, and then each half that holds it, are refused for their form; every other set is taken."""
+    bad, *more = further(scene, 4)
+    scene.platform.malformed = {scene.platform.allocation(bad)}
+    _, sent = scene.once()
+    assert scene.outbox() == [] and [fault.code for fault in sent.faults] == ["body_invalid"]
+    assert all(scene.accounts(resource) for resource in (scene.resource, *more))
+    assert scene.accounts(bad) is None
+
+
+def test_x1_one_project_in_doubt_takes_no_other_with_it(scene: Scene) -> None:
+    other = scene.waldur.act("add_project", name="Quark", customer=scene.customer)
+    resource = scene.add_resource("quark", project=other)
+    scene.platform.projects[str(UUID(other))] = (str(uuid4()), [])
+    scene.cluster.add_account("quark", tres="cpu=1")
+    scene.platform.untold = {str(UUID(other))}
+    observed, _ = scene.once()
+    assert observed.failed["members"].code == "unavailable"
+    assert scene.states() == {"alice": ("ready", 1), "bob": ("ready", 1)} and scene.accounts(resource) is None
+    scene.platform.untold = set()
+    scene.once()
+    assert scene.accounts(resource) == []
+
+
+def test_s8_lists_that_do_not_fit_one_answer_are_asked_for_until_none_is_left(scene: Scene) -> None:
+    for number in range(3):
+        project = scene.waldur.act("add_project", name=f"P{number}", customer=scene.customer)
+        scene.platform.projects[str(UUID(project))] = (str(uuid4()), [])
+        scene.add_resource(f"p{number}", project=project)
+        scene.cluster.add_account(f"p{number}", tres="cpu=1")
+    scene.platform.members_at_once = 0
+    observed, sent = scene.once()
+    assert not observed.failed and sent.outcomes["recorded"] == 4
+    calls = Counter(path.rpartition("/")[2] for _, path in scene.intake.server.requests)
+    assert 1 < calls["project-members"] <= 4
 
 
 def test_s8_allocation_unknown_heals_with_the_next_pass(scene: Scene) -> None:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 from uuid import UUID
 
-from site_bundle.kernel.https import Peer, PeerRefusedError, PeerUnavailableError, malformed_answer
+from site_bundle.kernel.errors import SiteError, UnavailableError
+from site_bundle.kernel.https import Peer, PeerUnavailableError, malformed_answer
 from site_bundle.kernel.site_api import SiteApi
 from site_bundle.kernel.strict_json import parse_object
 from site_bundle.reporter.adapters.wire import (
     MAX_ACCOUNTS_BYTES,
+    MAX_PROJECTS,
+    PROJECT_UNKNOWN,
     AccountsReceiptBody,
-    MembersBody,
     OutcomesBody,
+    ProjectMembersBody,
     RetainedListBody,
+    SetOutcomesBody,
+    encode_projects_asked,
 )
-from site_bundle.reporter.application.make_reports import REPORTS
+from site_bundle.reporter.application.make_reports import ACCOUNT_SETS, ACCOUNTS, subject_of
 from site_bundle.reporter.application.ports import Report
 from site_bundle.reporter.application.send_reports import Answered
 from site_bundle.reporter.domain.allocation import allocation_id
 from site_bundle.reporter.domain.sources import Project, Retained
 
 T = TypeVar("T")
-PROJECT_UNKNOWN = "project_unknown"
 INSTANCE_DIFFERS = "instance_differs"
 INTAKE = Peer(
     prefix="intake",
@@ -48,14 +52,14 @@ class IntakeClient:
         self._site = site
         self._instance = instance
 
-    def project(self, provider_project: UUID) -> Project | None:
-        try:
-            body = self._api.get(self._path(f"members?providerProjectRef={provider_project}"), MembersBody)
-        except PeerRefusedError as error:
-            if error.status == 404 and error.code == PROJECT_UNKNOWN:
-                return None
-            raise
-        return _checked(body.project)
+    def projects(self, wanted: Sequence[UUID]) -> Mapping[UUID, Project | SiteError | None]:
+        asked = wanted[:MAX_PROJECTS]
+        body = self._api.post(self._path("project-members"), encode_projects_asked(asked), ProjectMembersBody)
+        answers = _checked(lambda: body.checked([str(one) for one in asked]))
+        return {
+            one: answer if not isinstance(answer, str) else None if answer == PROJECT_UNKNOWN else _untold()
+            for one, answer in zip(asked, answers, strict=False)  # the first ones
+        }
 
     def retained(self) -> tuple[Retained, ...]:
         body = self._api.get(self._path("retained-accounts"), RetainedListBody)
@@ -63,7 +67,13 @@ class IntakeClient:
 
     def send(self, report: Report) -> Answered:
         path = self._path(report.kind)
-        if report.kind != REPORTS:
+        if report.kind == ACCOUNT_SETS:
+            told = self._api.post(path, report.body, SetOutcomesBody)
+            received = _checked(lambda: told.checked(report.report_id))
+            if report.subjects != tuple(subject_of(item.allocation_id) for item in told.outcomes):
+                raise malformed_answer("outcomes that are not those of the report, in its order")
+            return Answered(received, Counter(item.code or item.outcome for item in told.outcomes))
+        if report.kind == ACCOUNTS:
             receipt = self._api.post(path, report.body, AccountsReceiptBody)
             received = _checked(lambda: receipt.checked(report.report_id))
             return Answered(received, Counter({receipt.outcome: 1}))
@@ -88,6 +98,15 @@ def _checked(make: Callable[[], T]) -> T:
         return make()
     except ValueError as error:
         raise _malformed(error) from error
+
+
+def _untold() -> SiteError:
+    return UnavailableError(
+        "unavailable",
+        found="central cannot tell the members of a Project now",
+        wanted="the list of every Project",
+        remedy="nothing to do here; if it stays so, read central's log",
+    )
 
 
 def _malformed(error: ValueError) -> PeerUnavailableError:

@@ -70,10 +70,10 @@ class SqliteReportJournal:
             connection.executemany(self._sql["record_applied"], rows)
 
     def keep(self, reports: Sequence[Report], now: datetime) -> None:
-        subjects = sorted({report.subject for report in reports})
         with self._journal.transaction() as connection:
-            connection.execute(self._sql["supersede"], {"subjects": json.dumps(subjects)})
+            (before,) = connection.execute(self._sql["latest"]).fetchone()
             connection.executemany(self._sql["keep"], [_row(report, now) for report in reports])
+            connection.execute(self._sql["supersede"], {"before": before})
 
     def next(self, after: int) -> Report | None:
         rows = self._journal.read(self._sql["next"], {"after": after})
@@ -83,7 +83,7 @@ class SqliteReportJournal:
         return Report(
             report_id=UUID(row["report_id"]),
             kind=row["kind"],
-            subject=row["subject"],
+            subjects=tuple(json.loads(row["subjects"])),
             observed_at=parse_time(row["observed_at"]),
             body=bytes(row["body"]),
             sequence=row["sequence"],
@@ -113,7 +113,7 @@ def _row(report: Report, now: datetime) -> dict[str, object]:
     return {
         "report_id": str(report.report_id),
         "kind": report.kind,
-        "subject": report.subject,
+        "subjects": json.dumps(report.subjects),
         "observed_at": render_time(report.observed_at),
         "body": report.body,
         "now": render_time(now),

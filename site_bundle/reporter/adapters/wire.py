@@ -11,7 +11,7 @@ from uuid import UUID
 from site_bundle.kernel.documents import Between, Length, Matching, write_document
 from site_bundle.kernel.strict_json import decode_object
 from site_bundle.kernel.times import parse_time, render_time
-from site_bundle.reporter.application.make_reports import REPORTS
+from site_bundle.reporter.application.make_reports import ACCOUNT_SETS, ACCOUNTS, REPORTS
 from site_bundle.reporter.application.ports import Report
 from site_bundle.reporter.domain.accounts import Account
 from site_bundle.reporter.domain.decide import ResourceReport
@@ -21,6 +21,9 @@ from site_bundle.reporter.domain.sources import Member, Project, Retained
 MAX_RESOURCES = 1000
 MAX_ACCOUNTS_BYTES = 8 * 1024 * 1024
 MAX_MEMBERS = 10_000
+MAX_PROJECTS = 1000
+MAX_SETS = 1000
+PROJECT_UNKNOWN = "project_unknown"
 
 Count = Annotated[int, Between(0, 2**63 - 1)]
 Positive = Annotated[int, Between(1, 2**63 - 1)]
@@ -73,6 +76,20 @@ class AccountsBody:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountSetBody:
+    allocation_id: UUID
+    accounts: tuple[AccountBody, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSetsBody:
+    schema: Literal[1]
+    report_id: UUID
+    observed_at: str
+    sets: tuple[AccountSetBody, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OutcomeBody:
     resource_id: UUID
     allocation_id: UUID | None
@@ -90,6 +107,29 @@ class OutcomesBody:
 
     def checked(self, report_id: UUID) -> datetime:
         """`receivedAt`; ValueError when the answer is not that of the report."""
+        if self.report_id != report_id:
+            raise ValueError("the answer to another report")
+        if any((item.outcome == "refused") is (item.code is None) for item in self.outcomes):
+            raise ValueError("a refusal without a code, or a code without a refusal")
+        return parse_time(self.received_at)
+
+
+@dataclass(frozen=True, slots=True)
+class SetOutcomeBody:
+    allocation_id: UUID
+    outcome: Literal["recorded", "unchanged", "stale_report", "conflicting_report", "refused"]
+    code: Literal["allocation_unknown", "account_name_invalid", "state_corrupt"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetOutcomesBody:
+    schema: Literal[1]
+    report_id: UUID
+    received_at: str
+    outcomes: Annotated[tuple[SetOutcomeBody, ...], Length(1, MAX_SETS)]
+
+    def checked(self, report_id: UUID) -> datetime:
+        """As above."""
         if self.report_id != report_id:
             raise ValueError("the answer to another report")
         if any((item.outcome == "refused") is (item.code is None) for item in self.outcomes):
@@ -124,33 +164,59 @@ class MemberBody:
 
 
 @dataclass(frozen=True, slots=True)
-class MembersBody:
-    schema: Literal[1]
-    project_id: UUID
-    as_of: str
+class OneProjectBody:
+    provider_project_ref: str
+    project_id: UUID | None
+    code: Literal["project_unknown", "unavailable"] | None
     count: Count
     members: Annotated[tuple[MemberBody, ...], Length(0, MAX_MEMBERS)]
 
-    def project(self) -> Project:
-        """The list; ValueError when it is not whole, ordered and distinct (S8)."""
-        parse_time(self.as_of)
+    def project(self) -> Project | str:
+        """The list, or the code why there is none; ValueError when it is not whole, ordered and distinct
+        (S8).
+        """
         if self.count != len(self.members):
             raise ValueError("a list that does not match its count")
+        if self.project_id is None:
+            if self.code is None or self.members:
+                raise ValueError("a Project without an id, or members of none")
+            return self.code
+        if self.code is not None:
+            raise ValueError("a Project with a code")
         names = [item.username for item in self.members]
         if sorted(set(names)) != names:
             raise ValueError("usernames that are not ordered and distinct")
-        return Project(
-            self.project_id,
-            tuple(
-                Member(
-                    item.username,
-                    item.party_id,
-                    Identity(item.binding_id, item.generation),
-                    item.state == "active",
-                )
-                for item in self.members
-            ),
-        )
+        members = [
+            Member(
+                item.username,
+                item.party_id,
+                Identity(item.binding_id, item.generation),
+                item.state == "active",
+            )
+            for item in self.members
+        ]
+        return Project(self.project_id, tuple(members))
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectMembersBody:
+    schema: Literal[1]
+    as_of: str
+    projects: Annotated[tuple[OneProjectBody, ...], Length(1, MAX_PROJECTS)]
+
+    def checked(self, asked: Sequence[str]) -> Sequence[Project | str]:
+        """The first of those asked for; ValueError when they are others."""
+        parse_time(self.as_of)
+        refs = [item.provider_project_ref for item in self.projects]
+        if refs != list(asked[: len(refs)]):
+            raise ValueError("Projects that were not asked for, or another order")
+        return [item.project() for item in self.projects]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectsAskedBody:
+    schema: Literal[1]
+    provider_project_refs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +278,31 @@ def encode_report(
     return write_document(ReportBody(1, report_id, render_time(observed_at), bodies))
 
 
-def encode_accounts(
-    report_id: UUID, observed_at: datetime, allocation_id: UUID, accounts: Sequence[Account]
-) -> bytes:
-    """The body of `POST …/accounts`."""
-    bodies = tuple(
+class SetEncoding:
+    """The bodies of `POST …/account-sets` and `POST …/accounts`: the port `EncodeSets`."""
+
+    def one(self, allocation: UUID, accounts: Sequence[Account]) -> bytes:
+        return write_document(AccountSetBody(allocation, _accounts(accounts)))
+
+    def few(self, report_id: UUID, observed_at: datetime, sets: Sequence[bytes]) -> bytes:
+        frame = write_document(AccountSetsBody(1, report_id, render_time(observed_at), ()))
+        return frame.removesuffix(b"]}") + b",".join(sets) + b"]}"
+
+    def alone(
+        self, report_id: UUID, observed_at: datetime, allocation: UUID, accounts: Sequence[Account]
+    ) -> bytes:
+        return write_document(
+            AccountsBody(1, report_id, render_time(observed_at), allocation, _accounts(accounts))
+        )
+
+
+def encode_projects_asked(wanted: Sequence[UUID]) -> bytes:
+    """The body of `POST …/project-members`."""
+    return write_document(ProjectsAskedBody(1, tuple(str(one) for one in wanted)))
+
+
+def _accounts(accounts: Sequence[Account]) -> tuple[AccountBody, ...]:
+    return tuple(
         AccountBody(
             party_id=item.party_id,
             name=item.name,
@@ -228,7 +314,6 @@ def encode_accounts(
         )
         for item in accounts
     )
-    return write_document(AccountsBody(1, report_id, render_time(observed_at), allocation_id, bodies))
 
 
 def _amounts(amounts: object) -> AmountsBody | None:
@@ -236,18 +321,37 @@ def _amounts(amounts: object) -> AmountsBody | None:
 
 
 def halves(report: Report, new_id: Callable[[], UUID]) -> Sequence[Report]:
-    """A report of resources as two, under ids of their own; nothing for one that cannot be halved: a set of
-    accounts is complete or not at all.
+    """A report of resources or of several sets as two, under ids of their own. A set of accounts is complete
+    or not at all: one that is left goes by itself, and then cannot be halved.
     """
-    if report.kind != REPORTS:
+    if report.kind == REPORTS:
+        body = decode_object(report.body, ReportBody, max_bytes=MAX_ACCOUNTS_BYTES)
+        middle = len(body.resources) // 2
+        parts = (body.resources[:middle], body.resources[middle:]) if middle else ()
+        return [_part(report, replace(body, report_id=new_id(), resources=one)) for one in parts]
+    if report.kind != ACCOUNT_SETS:
         return ()
-    body = decode_object(report.body, ReportBody, max_bytes=MAX_ACCOUNTS_BYTES)
-    middle = len(body.resources) // 2
-    if not middle:
-        return ()
-    made = []
-    for resources in (body.resources[:middle], body.resources[middle:]):
-        report_id = new_id()
-        raw = write_document(replace(body, report_id=report_id, resources=resources))
-        made.append(Report(report_id, report.kind, report.subject, report.observed_at, raw))
-    return made
+    sets = decode_object(report.body, AccountSetsBody, max_bytes=MAX_ACCOUNTS_BYTES)
+    if len(sets.sets) == 1:
+        (one,) = sets.sets
+        single = AccountsBody(1, new_id(), sets.observed_at, one.allocation_id, one.accounts)
+        return [_part(report, single, kind=ACCOUNTS)]
+    middle = len(sets.sets) // 2
+    return [
+        _part(report, replace(sets, report_id=new_id(), sets=few), subjects=subjects)
+        for few, subjects in (
+            (sets.sets[:middle], report.subjects[:middle]),
+            (sets.sets[middle:], report.subjects[middle:]),
+        )
+    ]
+
+
+def _part(
+    report: Report,
+    body: ReportBody | AccountSetsBody | AccountsBody,
+    *,
+    kind: str = "",
+    subjects: tuple[str, ...] | None = None,
+) -> Report:
+    about = report.subjects if subjects is None else subjects
+    return Report(body.report_id, kind or report.kind, about, report.observed_at, write_document(body))

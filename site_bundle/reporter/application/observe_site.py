@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from site_bundle.kernel.abreast import in_turn
 from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.application.apply_identities import ApplyIdentities, Difference
 from site_bundle.reporter.application.make_reports import MakeReports
 from site_bundle.reporter.application.ports import (
     AppliedJournal,
-    Asking,
     Cluster,
     Outbox,
     People,
@@ -43,7 +41,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class ObserveSite:
-    """The use case. `told` is called after each step: work goes on. `asking`: how lists are asked for."""
+    """The use case. `told` is called after each step: work goes on."""
 
     provider: Provider
     cluster: Cluster
@@ -56,7 +54,6 @@ class ObserveSite:
     policy: Policy
     checkpoint: Callable[[str], None] = field(default=lambda _name: None)
     told: Callable[[], None] = field(default=lambda: None)
-    asking: Asking = field(default=in_turn)
 
     def run(self, *, now: datetime) -> Observed:
         """`now` is the pass's `observedAt`. SiteError of the provider or the cluster: nothing can be said of
@@ -97,17 +94,23 @@ class ObserveSite:
         return Sources(listing, slurm, directory, projects, retained, applied), failed
 
     def _projects(self, wanted: Sequence[UUID], failed: dict[str, SiteError]) -> dict[UUID, Project | None]:
-        """One list a Project; one that fails takes no other with it, but an intake that is gone is not asked
-        for each.
+        """A list each; one that cannot be told takes no other with it. Where nothing was told, no more is
+        asked for.
         """
         found: dict[UUID, Project | None] = {}
-        for project, answer in self.asking(self.platform.project, wanted):
-            if not isinstance(answer, SiteError):
-                found[project] = answer
-            else:
-                failed["members"] = answer
-                if not answer.code.startswith(("unavailable", "answer_malformed")):
-                    break
+        left = wanted
+        while left:
+            try:
+                answers = self.platform.projects(left)
+            except SiteError as error:
+                failed["members"] = error
+                break
+            for project, answer in answers.items():
+                if isinstance(answer, SiteError):
+                    failed["members"] = answer
+                else:
+                    found[project] = answer
+            left = left[len(answers) :]
             self.told()
         return found
 

@@ -55,21 +55,23 @@ class People(Protocol):
 class Platform(Protocol):
     """What central says at the intake."""
 
-    def project(self, provider_project: UUID) -> Project | None:
-        """Members of the Project that holds this provider Project; None: proven that none does."""
+    def projects(self, wanted: Sequence[UUID]) -> Mapping[UUID, Project | SiteError | None]:
+        """Members of the Project that holds each of these provider Projects; None: proven that none does. Of
+        the first ones, one at least: whoever asks goes on with the rest.
+        """
 
     def retained(self) -> tuple[Retained, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report as it is sent: `body` is never made again. `subject`: what it speaks of; `kind` is the call,
-    `reports` or `accounts`.
+    """A report as it is sent: `body` is never made again. `subjects`: what it speaks of, in its order; `kind`
+    is the call, `reports`, `account-sets` or `accounts`.
     """
 
     report_id: UUID
     kind: str
-    subject: str
+    subjects: tuple[str, ...]
     observed_at: datetime
     body: bytes
     sequence: int = 0
@@ -91,10 +93,12 @@ class Asking(Protocol):
 
 
 class Outbox(Protocol):
-    """Reports on their way. Of a subject at most one was tried, and one newer waits behind it."""
+    """Reports on their way. What was never tried is the latest word on some subject at least, so however long
+    central is away, no more wait than there are subjects.
+    """
 
     def keep(self, reports: Sequence[Report], now: datetime) -> None:
-        """Adds reports; each replaces what of its subject was never tried."""
+        """Adds reports; what was never tried goes where later ones speak of all its subjects."""
 
     def next(self, after: int) -> Report | None:
         """The oldest report above the sequence `after`."""

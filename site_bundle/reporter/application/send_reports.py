@@ -80,11 +80,13 @@ class SendReports:
         other; resources go alone, for central learns of an allocation before it hears of its accounts.
         """
         batch: list[Report] = []
+        taken: set[str] = set()
         while len(batch) < self.together and (report := self.outbox.next(after)) is not None:
             alone = REPORTS in {report.kind, *(other.kind for other in batch)}
-            if batch and (alone or report.subject in {other.subject for other in batch}):
+            if batch and (alone or not taken.isdisjoint(report.subjects)):
                 break
             batch.append(report)
+            taken.update(report.subjects)
             after = report.sequence
         return batch
 
@@ -107,7 +109,7 @@ class SendReports:
 
     def _refused(self, report: Report, error: PeerRefusedError, sent: Sent, now: datetime) -> bool:
         """Deals with a definite refusal by its rule; True when nothing else is to be sent."""
-        rule = rule_of(error.status, error.code)
+        rule = rule_of(error.status, error.code, several=len(report.subjects) > 1)
         parts = self.split(report) if rule.act is Act.SPLIT else []
         if parts:
             self.outbox.split(report, parts, now)

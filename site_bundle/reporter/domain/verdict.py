@@ -38,14 +38,17 @@ _BY_CODE = {
     "body_too_large": Rule(Act.SPLIT, fault=False),
 }
 # A credential, an address or a schema: the report is sound, the way is not.
+_THE_FORM = {400, 422}
 _THE_WAY = {401, 403, 404, 405, 406, 415}
 
 
-def rule_of(status: int, code: str) -> Rule:
-    """The rule of a definite refusal."""
+def rule_of(status: int, code: str, *, several: bool = False) -> Rule:
+    """The rule of a definite refusal. `several`: the report speaks of more than one thing, so what is wrong
+    with the form of one is looked for by halves, and takes no other with it.
+    """
     if code in _BY_CODE:
         return _BY_CODE[code]
-    if status == 413:
+    if status == 413 or (several and status in _THE_FORM):
         return Rule(Act.SPLIT, fault=False)
     if status in _THE_WAY or 300 <= status < 400:
         return Rule(Act.KEEP, fault=True, stop=True)

@@ -31,6 +31,7 @@ JOURNAL, WALDUR, SLURM, DIRECTORY, MEMBERS = "journal", "waldur", "slurm", "dire
 RETAINED, INTAKE, REPORTS, ALLOCATIONS, USAGE = "retained", "intake", "reports", "allocations", "usage"
 # The words docs/wire.md gives an outcome of a resource that somebody must look at.
 _BAD_OUTCOMES = {
+    "account_name_invalid",
     "conflicting_report",
     "other_site",
     "binding_changed",
@@ -187,8 +188,8 @@ def _outcomes(bad: list[str]) -> Check:
     return Check(
         REPORTS,
         Status.FAIL,
-        f"central refuses resources: {', '.join(bad)}",
-        "every resource taken",
+        f"central refuses resources or sets of accounts: {', '.join(bad)}",
+        "every one taken",
         "instance_differs: waldur.instance in the profile is not central's; else read central's log",
         bad[0],
     )

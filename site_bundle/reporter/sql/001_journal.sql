@@ -10,16 +10,16 @@ CREATE TABLE applied (
 ) STRICT;
 
 -- Reports on their way, byte for byte. `tried`: it may have reached central, so it stays until central answers.
+-- `subjects`: a JSON list of what the report speaks of.
 CREATE TABLE outbox (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
   report_id TEXT NOT NULL UNIQUE,
-  kind TEXT NOT NULL CHECK (kind IN ('reports', 'accounts')),
-  subject TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('reports', 'account-sets', 'accounts')),
+  subjects TEXT NOT NULL,
   observed_at TEXT NOT NULL,
   body BLOB NOT NULL,
   made_at TEXT NOT NULL,
   tried_at TEXT
 ) STRICT;
-CREATE INDEX outbox_untried ON outbox (subject) WHERE tried_at IS NULL;
 
 PRAGMA user_version = 1;

@@ -8,16 +8,26 @@ ON CONFLICT (association_id) DO UPDATE
    SET entry_uuid = excluded.entry_uuid, party_id = excluded.party_id, binding_id = excluded.binding_id,
        generation = excluded.generation, applied_at = excluded.applied_at;
 
--- name: supersede
--- Only what was never tried: what may have reached central is sent until it is answered.
-DELETE FROM outbox WHERE subject IN (SELECT value FROM json_each(:subjects)) AND tried_at IS NULL;
+-- name: latest
+SELECT coalesce(max(sequence), 0) FROM outbox;
 
 -- name: keep
-INSERT INTO outbox (report_id, kind, subject, observed_at, body, made_at, tried_at)
-VALUES (:report_id, :kind, :subject, :observed_at, :body, :now, NULL);
+INSERT INTO outbox (report_id, kind, subjects, observed_at, body, made_at, tried_at)
+VALUES (:report_id, :kind, :subjects, :observed_at, :body, :now, NULL);
+
+-- name: supersede
+-- Of the reports up to the sequence :before, those that were never tried and of whose subjects each stands in a report
+-- of a later pass. What may have reached central is sent until it is answered.
+DELETE FROM outbox
+ WHERE sequence <= :before AND tried_at IS NULL
+   AND NOT EXISTS (
+       SELECT value FROM json_each(outbox.subjects)
+       EXCEPT
+       SELECT said.value FROM outbox AS later, json_each(later.subjects) AS said
+        WHERE later.sequence > outbox.sequence AND later.observed_at <> outbox.observed_at);
 
 -- name: next
-SELECT sequence, report_id, kind, subject, observed_at, body, tried_at FROM outbox
+SELECT sequence, report_id, kind, subjects, observed_at, body, tried_at FROM outbox
  WHERE sequence > :after ORDER BY sequence LIMIT 1;
 
 -- name: mark_tried

@@ -31,6 +31,7 @@ GOLDEN = load("site-member").valid
 PROJECT, PARTY = GOLDEN[0].body["projectId"], GOLDEN[0].body["partyId"]
 REF = "00000000-0000-4000-8000-000000000310"
 BINDING = GOLDEN[0].body["bindingId"]
+MANY = "/resource-provisioning/slurm/project-members"
 KEY = "slurm-intake-key-of-thirty-two-ch"
 TURNS = 2
 KEY_OF_K8S = "k8s-intake-key-of-thirty-two-char"
@@ -111,3 +112,13 @@ def ask(app: Flask, path: str, **headers: str | None) -> Any:
     key = KEY_OF_K8S if "/k8s/" in path else KEY
     given = {"Authorization": f"Bearer {key}", "Pharos-Schema": "1-1"} | headers
     return app.test_client().get(path, headers={n: v for n, v in given.items() if v is not None})
+
+
+def post(app: Flask, raw: bytes, path: str = MANY, **headers: str | None) -> Any:
+    usual: dict[str, str | None] = {
+        "Authorization": f"Bearer {KEY}",
+        "Pharos-Schema": "1-1",
+        "Content-Type": "application/json",
+    }
+    sent = {name: value for name, value in (usual | headers).items() if value is not None}
+    return app.test_client().post(path, data=raw, headers=sent)

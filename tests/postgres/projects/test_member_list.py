@@ -17,10 +17,11 @@ from flask import Flask
 from central.projects.application import list_members
 from central.projects.domain.ids import ProjectId
 from site_bundle.kernel.strict_json import decode_object
-from site_bundle.reporter.adapters.wire import MembersBody
-from tests.contract.goldens import Refused, Valid, load
+from site_bundle.reporter.adapters.wire import ProjectMembersBody
+from site_bundle.reporter.domain.sources import Project
+from tests.contract.goldens import Refused, Valid, canonical, load
 from tests.postgres.projects.conftest import View
-from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, SLURM, TURNS, Sites, ask, told
+from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, SLURM, TURNS, Sites, ask, post, told
 from tests.simulators.beto.beto import Faults, ready_for
 from tests.simulators.beto.truth import Change, Truth
 
@@ -82,9 +83,11 @@ def test_e23_e26_any_name_once_in_the_order_the_site_checks(member: View, app: F
         party, change = truth.new_party(site="slurm", username=name)
         told(member, change, truth.add_member(PROJECT, party))
     told(member, truth.set_authority(PROJECT, "ready", ready_for(member.clock), management=3))
-    raw = ask(app, PATH).data
-    found = decode_object(raw, MembersBody, max_bytes=1 << 20).project()
+    raw = post(app, canonical({"schema": 1, "providerProjectRefs": [REF]}))
+    (found,) = decode_object(raw.data, ProjectMembersBody, max_bytes=1 << 20).checked([REF])
+    assert isinstance(found, Project)
     assert [one.username for one in found.members] == sorted([*names, "u1"])
+    assert [row["username"] for row in ask(app, PATH).get_json()["members"]] == sorted([*names, "u1"])
 
 
 @pytest.mark.parametrize("case", load("site-members-request").valid, ids=lambda case: str(case.name))

@@ -12,23 +12,12 @@ from flask import Flask
 from central.projects.application import list_members
 from tests.contract.goldens import Refused, canonical, load
 from tests.postgres.projects.conftest import View
-from tests.postgres.projects.member_rig import KEY, PROJECT, REF, Sites, told
+from tests.postgres.projects.member_rig import KEY, PROJECT, REF, Sites, post, told
 from tests.postgres.projects.test_member_list import known_as, listed, told_party
 from tests.simulators.beto.beto import Faults, ready_for
 
 ASKED, ANSWERED = load("project-members-request"), load("project-members")
-PATH = "/resource-provisioning/slurm/project-members"
 NOBODYS = "00000000-0000-4000-8000-000000000999"
-
-
-def post(app: Flask, raw: bytes, path: str = PATH, **headers: str | None) -> Any:
-    given: dict[str, str | None] = {
-        "Authorization": f"Bearer {KEY}",
-        "Pharos-Schema": "1-1",
-        "Content-Type": "application/json",
-    } | headers
-    sent = {name: value for name, value in given.items() if value is not None}
-    return app.test_client().post(path, data=raw, headers=sent)
 
 
 def asked(app: Flask, *refs: str) -> Any:

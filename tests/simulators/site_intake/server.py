@@ -25,8 +25,8 @@ class IntakeServer(FaultyServer):
 
 
 class IntakeHandler(FaultyHandler):
-    """The calls of a reporter; a fault is planned for `reports`, `accounts`, `members` or
-    `retained-accounts`.
+    """The calls of a reporter; a fault is planned for `reports`, `account-sets`, `accounts`,
+    `project-members` or `retained-accounts`.
     """
 
     server: IntakeServer
@@ -50,7 +50,9 @@ class IntakeHandler(FaultyHandler):
             raise Problem(400, "query_invalid")
         if (method, call) == ("GET", "retained-accounts"):
             return server.platform.kept(server.now())
-        if method == "POST" and call in {"reports", "accounts"}:
+        if (method, call) == ("POST", "project-members"):
+            return server.platform.members_of(raw, server.now())
+        if method == "POST" and call in {"reports", "account-sets", "accounts"}:
             if self.headers.get("Content-Type") != "application/json":
                 raise Problem(415, "media_type_refused")
             return server.platform.take(call, raw, server.now())

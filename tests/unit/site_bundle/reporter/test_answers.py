@@ -16,10 +16,10 @@ from site_bundle.kernel.site_api import SiteApi
 from site_bundle.kernel.strict_json import decode_object
 from site_bundle.reporter.adapters.intake import IntakeClient
 from site_bundle.reporter.adapters.waldur_resources import WaldurLimits, WaldurResources
-from site_bundle.reporter.adapters.wire import MembersBody, OutcomesBody, RetainedListBody
+from site_bundle.reporter.adapters.wire import OneProjectBody, OutcomesBody, RetainedListBody
 from site_bundle.reporter.application.ports import Report
 from site_bundle.reporter.application.send_reports import Sent
-from site_bundle.reporter.domain.sources import Listing
+from site_bundle.reporter.domain.sources import Listing, Project
 from site_bundle.reporter.entrypoints.once_document import once_lines
 from site_bundle.reporter.entrypoints.telling import _clock
 from tests.unit.site_bundle.reporter.scenes import REF, decided, faults, member, notes, states
@@ -116,14 +116,15 @@ def members(**changes: Any) -> bytes:
         "username": name, "partyId": str(UUID(int=21)), "bindingId": str(UUID(int=11)), "bindingRevision": 1,
         "generation": 1, "state": "active",
     } | changes  # fmt: skip
-    listed = {"schema": 1, "projectId": str(UUID(int=2)), "asOf": "2026-11-02T10:00:00Z", "count": 1}
+    listed = {"providerProjectRef": str(REF), "projectId": str(UUID(int=2)), "code": None, "count": 1}
     return json.dumps(listed | {"members": [one]}).encode()
 
 
 @pytest.mark.parametrize("name", [ODD, "zoe\u0308", "\u202ealice", "Alice", "alice "])
 def test_e23_p22_a_members_odd_name_is_its_own_trouble(name: str) -> None:
     """Whatever a binding at Beto names a member, the list is read and the others are decided."""
-    listed = decode_object(members(username=name), MembersBody, max_bytes=1 << 20).project()
+    listed = decode_object(members(username=name), OneProjectBody, max_bytes=1 << 20).project()
+    assert isinstance(listed, Project)
     bob = member("bob", decided().sets[0].decided.accounts[1].identity)
     project = type(listed)(listed.project_id, (bob, *listed.members))
     decision = decided(projects={REF: project})
@@ -178,7 +179,7 @@ def test_firecrest_f16_answer_is_matched_on_exact_ids(
     client = IntakeClient(cast("SiteApi", Api(answered | {"outcomes": outcomes})), site="slurm", instance="w")
     body = json.dumps({"resources": [{"resourceId": str(UUID(int=number))} for number in (1, 2)]}).encode()
     with pytest.raises(PeerUnavailableError) as caught:
-        client.send(Report(SENT, "reports", "resources", datetime(2026, 11, 2, tzinfo=UTC), body))
+        client.send(Report(SENT, "reports", ("resources",), datetime(2026, 11, 2, tzinfo=UTC), body))
     assert caught.value.code == "answer_malformed"
     good = answered | {"reportId": str(SENT), "outcomes": [outcome(1), outcome(2)]}
     assert decode_object(json.dumps(good).encode(), OutcomesBody, max_bytes=1 << 20).checked(SENT)
@@ -210,3 +211,34 @@ def test_c18_names_do_not_steer_a_terminal() -> None:
     }  # fmt: skip
     lines = once_lines(document)
     assert lines[1] == "notes: name_refused a?b?2Jc?faults: x r" and len(lines) == 3
+
+
+def other(client_body: dict[str, Any], subjects: tuple[str, ...]) -> None:
+    client = IntakeClient(cast("SiteApi", Api(client_body)), site="slurm", instance="w")
+    report = Report(SENT, "account-sets", subjects, datetime(2026, 11, 2, tzinfo=UTC), b"{}")
+    client.send(report)
+
+
+@pytest.mark.parametrize("ids", [(1,), (2, 1), (1, 2, 3), (1, 3)])
+def test_x1_outcomes_of_other_sets_are_no_answer(ids: tuple[int, ...]) -> None:
+    """What is not said of exactly the sets that were sent, in their order, is unavailable."""
+    sent = tuple(f"accounts/{UUID(int=number)}" for number in (1, 2))
+    told = [{"allocationId": str(UUID(int=one)), "outcome": "recorded", "code": None} for one in ids]
+    frame = {"schema": 1, "reportId": str(SENT), "receivedAt": "2026-11-02T10:00:00Z"}
+    with pytest.raises(PeerUnavailableError) as caught:
+        other(frame | {"outcomes": told}, sent)
+    assert caught.value.code == "answer_malformed"
+
+
+@pytest.mark.parametrize("refs", [(2,), (2, 1), (1, 2, 3), (1, 1)])
+def test_x1_projects_nobody_asked_for_are_no_answer(refs: tuple[int, ...]) -> None:
+    told: list[dict[str, Any]] = [
+        {"providerProjectRef": str(UUID(int=ref)), "projectId": None, "code": "project_unknown", "count": 0,
+         "members": []}
+        for ref in refs
+    ]  # fmt: skip
+    api = Api({"schema": 1, "asOf": "2026-11-02T10:00:00Z", "projects": told})
+    client = IntakeClient(cast("SiteApi", api), site="slurm", instance="w")
+    with pytest.raises(PeerUnavailableError) as caught:
+        client.projects([UUID(int=1), UUID(int=2)])
+    assert caught.value.code == "answer_malformed"

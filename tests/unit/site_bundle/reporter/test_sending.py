@@ -29,7 +29,7 @@ def outbox(tmp_path: Path) -> Iterator[SqliteReportJournal]:
 
 def report(subject: str) -> Report:
     kind = "reports" if subject == "resources" else "accounts"
-    return Report(uuid4(), kind, subject, NOW, subject.encode())
+    return Report(uuid4(), kind, (subject,), NOW, subject.encode())
 
 
 @dataclass
@@ -42,15 +42,15 @@ class Central:
     got: list[tuple[str, bytes]] = field(default_factory=list)
 
     def send(self, sent: Report) -> Answered:
-        self.got.append((sent.subject, sent.body))
-        if sent.subject == self.down:
+        self.got.append((sent.subjects[0], sent.body))
+        if sent.subjects[0] == self.down:
             raise UnavailableError("intake_unavailable", found="status 503")
         return Answered(NOW, Counter({"recorded": 1}))
 
     def asking(
         self, act: Callable[[Report], Answered], items: list[Report]
     ) -> Iterator[tuple[Report, Answered | SiteError]]:
-        self.turns.append([item.subject for item in items])
+        self.turns.append([item.subjects[0] for item in items])
         return self.asked_by(act, items)
 
     def deliver(self, outbox: SqliteReportJournal) -> SendReports:
@@ -61,7 +61,7 @@ def waiting(outbox: SqliteReportJournal) -> dict[str, bool]:
     found: dict[str, bool] = {}
     after = 0
     while (one := outbox.next(after)) is not None:
-        found[one.subject], after = one.tried, one.sequence
+        found[one.subjects[0]], after = one.tried, one.sequence
     return found
 
 
