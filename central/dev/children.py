@@ -26,6 +26,8 @@ class Child:
     name: str
     process: "subprocess.Popen[bytes]"
     log: Path
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
 
     def tail(self) -> str:
         """The end of its log, for people."""
@@ -42,19 +44,13 @@ class Children:
     def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Child:
         """Starts `python ARGUMENTS`; it is sent SIGTERM should this process die without a word."""
         log = self.logs / f"{name}.log"
-        with log.open("ab") as output:
-            process = subprocess.Popen(
-                [sys.executable, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=dict(environment),
-                start_new_session=True,
-                preexec_fn=_die_with_parent(),  # noqa: PLW1509 - this process has one thread
-            )
-        child = Child(name, process, log)
+        child = Child(name, _started(arguments, environment, log), log, arguments, environment)
         self.running.append(child)
         return child
+
+    def start_again(self, child: Child) -> None:
+        """Starts one that ended as it was started before, in its place."""
+        child.process = _started(child.arguments, child.environment, child.log)
 
     def wait_until(self, child: Child, ready: Callable[[], bool], seconds: float) -> None:
         """Polls `ready`. Raises `ChildFailed` when the child ends first or the time is over."""
@@ -83,6 +79,21 @@ class Children:
                 child.process.kill()
                 child.process.wait()
         self.running.clear()
+
+
+def _started(
+    arguments: Sequence[str], environment: Mapping[str, str], log: Path
+) -> "subprocess.Popen[bytes]":
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            start_new_session=True,
+            preexec_fn=_die_with_parent(),  # noqa: PLW1509 - this process has one thread
+        )
 
 
 def _die_with_parent() -> Callable[[], None]:

@@ -39,6 +39,7 @@ _NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--runs", is_flag=True, help="Accept Runs too, beside a Git host; needs --accounts reported.")
 @click.option("--git-listen", metavar="ADDRESS:PORT", help="Where the Git host listens; TLS in any case.")
+@click.option("--supervise", is_flag=True, help="Start a process of central's again that ends on its own.")
 @click.pass_context
 def dev(
     context: click.Context,
@@ -52,6 +53,7 @@ def dev(
     accounts: str,
     runs: bool,
     git_listen: str | None,
+    supervise: bool,
 ) -> None:
     """Run central with its stand-ins until stopped: PostgreSQL, an OIDC issuer, Beto, and every process.
 
@@ -74,6 +76,7 @@ def dev(
             reported=accounts == "reported",
             runs=runs,
             git_listen=git_listen,
+            supervised=supervise,
         )
         sys.exit(run(plan))
 

@@ -58,6 +58,7 @@ class Listening:
 class DevPlan:
     """The stack. `tls_name` None: plain loopback. `reported`: whose account a key goes to comes from Sites'
     reports and Beto (P30), not from the stand-in's file. `runs`: Runs are accepted, and a Git host stands in.
+    `supervised`: a process of central's that ends on its own is started again, as a supervisor does.
     """
 
     state: Path
@@ -69,6 +70,7 @@ class DevPlan:
     reported: bool
     runs: bool
     git: Listening
+    supervised: bool
 
     @classmethod
     def of(
@@ -83,6 +85,7 @@ class DevPlan:
         reported: bool,
         runs: bool = False,
         git_listen: str | None = None,
+        supervised: bool = False,
     ) -> "DevPlan":
         """Checks what was typed. Raises `DevRefused`."""
         site_api = Listening.of("--site-listen", site_listen, tls_name)
@@ -96,7 +99,7 @@ class DevPlan:
             if not is_site_name(site):
                 raise DevRefused(f"--site {site!r} is no environment's name, such as slurm")
         state, sites = state.resolve(), tuple(dict.fromkeys(sites))
-        return cls(state, site_api, intake, tls_name, sites, pollers, reported, runs, git)
+        return cls(state, site_api, intake, tls_name, sites, pollers, reported, runs, git, supervised)
 
     @property
     def dev_json(self) -> Path:

@@ -1,7 +1,7 @@
 """Starts the development stack, keeps it together, and stops everything it started.
 
 PostgreSQL → schema, roles, queues → the processes → `dev.json`. A process that ends on its
-own ends the stack, loudly.
+own ends the stack, loudly; with `--supervise` central's own are started again instead.
 """
 
 import signal
@@ -17,7 +17,7 @@ from central.dev.children import ChildFailed, Children
 from central.dev.database import prepare_database
 from central.dev.facts import document, summary
 from central.dev.plan import DevPlan
-from central.dev.processes import Running, start_processes
+from central.dev.processes import PORT_OF, Running, start_processes
 from central.dev.state import (
     choose_ports,
     ensure_accounts,
@@ -52,7 +52,7 @@ def run(plan: DevPlan) -> int:
             write_dev_json(plan, document(plan, running))
             held.callback(plan.dev_json.unlink, missing_ok=True)
             click.echo("\n".join(summary(plan, running)))
-            return _watch(running.children)
+            return _watch(plan, running.children)
     except _Stopped:
         click.echo("stopped", err=True)
         return 0
@@ -74,12 +74,15 @@ def _start(plan: DevPlan, held: ExitStack) -> Running:
     return start_processes(plan, children, ports, postgres.pid)
 
 
-def _watch(children: Children) -> int:
+def _watch(plan: DevPlan, children: Children) -> int:
     while True:
         ended = children.ended()
         if ended is not None:
             click.echo(f"dev: {ended.name} ended with {ended.process.returncode}: {ended.tail()}", err=True)
-            return 1
+            if not (plan.supervised and ended.name in PORT_OF):
+                return 1
+            children.start_again(ended)
+            click.echo(f"dev: {ended.name} was started again", err=True)
         time.sleep(0.5)
 
 

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,23 @@ def test_a_token_file_is_private(up: Dev) -> None:
     output = up.state / f"token-{secrets.token_hex(4)}"
     assert up.helper("token", "--member", "alice", "--output", str(output)) == ""
     assert output.stat().st_mode & 0o777 == 0o600
+
+
+def test_supervised_processes_of_centrals_come_back_and_stand_ins_do_not() -> None:
+    with fresh() as stack:
+        document = stack.start("--supervise")
+        ready = f"{document['memberApi']['url']}/readyz"
+        os.killpg(document["pids"]["member-api"], signal.SIGKILL)
+        until(lambda: not running(document["pids"]["member-api"]))
+        until(lambda: answers(ready))
+        os.kill(document["pids"]["beto"], signal.SIGKILL)
+        assert stack.process is not None
+        said = stack.process.communicate(timeout=60)[0]
+        assert stack.process.returncode == 1
+        assert "member-api was started again" in said and "beto ended with -9" in said
+
+
+def answers(url: str) -> bool:
+    with suppress(urllib3.exceptions.HTTPError):
+        return bool(urllib3.request("GET", url, timeout=5, retries=False).status == 200)
+    return False
