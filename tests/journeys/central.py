@@ -40,6 +40,8 @@ class Central:
     """Whose account a key goes to is what Beto and the Site's reports say (P30), not the stand-in's file."""
     runs: bool = False
     """Runs are accepted too, and a Git host stands beside (E4); wants ``reported``."""
+    supervised: bool = False
+    """A process of central's that ends is started again; otherwise all of it ends."""
 
     @property
     def listen(self) -> str:
@@ -58,6 +60,7 @@ class Central:
         argv += ["--tls-name", TLS_NAME, "--site", SITE]
         argv += ["--accounts", "reported" if self.reported else "file"]
         argv += ["--runs", "--git-listen", f"{self.host.host_side_addr}:{GIT_PORT}"] if self.runs else []
+        argv += ["--supervise"] if self.supervised else []
         (self.state / "dev.pid").unlink(missing_ok=True)
         (self.state / "dev.json").unlink(missing_ok=True)
         # Forked away, so that it may outlive whoever started it.

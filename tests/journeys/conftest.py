@@ -1,6 +1,7 @@
 """Journeys are stories: tests of a module follow one another on one host, and stop at the first failure."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -77,6 +78,7 @@ def executing(lab_tree: HostTree) -> Iterator[Executing]:
     second, the Runtime is as installed.
     """
     with road(lab_tree, ("ssh-access", "reporter", "runtime"), reported=True, runs=True) as walked:
+        walked.central = replace(walked.central, supervised=True)
         walked.start_central()
         release = walked.build("0.1.0")
         walked.agree(release)

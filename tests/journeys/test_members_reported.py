@@ -2,8 +2,6 @@
 P21–P24, P28, P30, P36): every step is Waldur's, Beto's or an administrator's, and nothing is told by hand.
 """
 
-import json
-
 import pytest
 
 from tests.journeys.central import SITE
@@ -160,31 +158,18 @@ def test_p23_an_association_removed_and_made_again_is_another_account(
     assert after["nativeUid"].startswith(site.entry(USER)) and after["nativeUid"] != before["nativeUid"]
 
 
-def retained(site: Reporting) -> list[str]:
-    """Usernames of the retained accounts, asked as the Site's upstream agent would ask (P28)."""
-    central = site.road.central
-    # curl reads the header from a file: a key in argv shows in process lists (X5).
-    place = "/run/retained.headers"
-    site.road.host.put(place, b"Authorization: Bearer " + central.intake_key().strip(), 0o600)
-    answer = site.road.host.exec([
-        "curl", "-sS", "--fail", "--cacert", "/etc/pharos-hpc/site-api-ca.crt", "-H", f"@{place}",
-        "-H", "Pharos-Schema: 1-1", f"{central.intake_url}/resource-provisioning/{SITE}/retained-accounts",
-    ])  # fmt: skip
-    return [account["username"] for account in json.loads(answer.stdout)["accounts"]]
-
-
 def test_p28_accepted_work_keeps_the_account_of_who_left_until_it_is_released(
     site: Reporting, sold: Allocation
 ) -> None:
     work = {"owner": "execution", "project": sold.project, "site": SITE, "username": USER}
     item = site.road.central.beto("accept", **work)["item"]
-    assert wait_until(lambda: USER in retained(site), 30, every=0.2)
+    assert wait_until(lambda: USER in site.retained(), 30, every=0.2)
     site.leave(sold, USER)
     site.wait_pass()
-    assert USER in retained(site), "what was accepted still needs it"
+    assert USER in site.retained(), "what was accepted still needs it"
     assert site.wait_account(sold, USER, state="ready")["generation"] == 2
     site.road.central.beto("release", owner="execution", item=item)
-    assert wait_until(lambda: USER not in retained(site), 30, every=0.2)
+    assert wait_until(lambda: USER not in site.retained(), 30, every=0.2)
     # The provider's agent removes whom nobody needs; the reporter says so when it is so.
     site.slurm("remove", "user", "where", f"name={USER}", f"account={sold.account}")
     site.wait_pass()
