@@ -1,5 +1,6 @@
 """Bodies as domain values: what the schema alone cannot say is checked here (X2, X3, E4)."""
 
+import re
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -15,6 +16,8 @@ from central.kernel.units import COMPONENT
 
 NEEDED: Final = ("cpu", "memory")
 GPU: Final = "gpu."
+ASKED_GPU: Final = re.compile(r"gpu\.[a-z0-9][a-z0-9_-]{0,31}")
+"""Models as the commands' grammar has them: what a Site could not read would stand in every Run's way."""
 KNOWN: Final = frozenset({"cpu", "memory", "ephemeral_storage"})
 HELD: Final = KNOWN | {"storage"}
 
@@ -24,7 +27,7 @@ def run_request(project: UUID, body: RunCreateBody) -> RunRequest:
     for name in NEEDED:
         if body.resources.get(name, 0) <= 0:
             raise _invalid(f"/resources/{name}", "wanted a positive amount")
-    _check_components(body.resources, KNOWN, "/resources")
+    _check_components(body.resources, KNOWN, ASKED_GPU, "/resources")
     words = [*body.argv, *(part for pair in body.environment.items() for part in pair)]
     if sum(len(word.encode()) for word in words) > WORD_BYTES_MAX:
         raise _invalid("/argv", f"argv and environment together hold at most {WORD_BYTES_MAX} bytes")
@@ -66,7 +69,7 @@ def result(body: ResultBody) -> Result:
         raise _invalid("/endedAt", "it is before startedAt")
     usage = None
     if body.usage is not None:
-        _check_components(body.usage.allocated, HELD, "/usage/allocated")
+        _check_components(body.usage.allocated, HELD, COMPONENT, "/usage/allocated")
         usage = Usage(body.usage.elapsed_seconds, tuple(sorted(body.usage.allocated.items())))
     return Result(
         result_id=UUID(body.result_id),
@@ -93,9 +96,11 @@ def statement(body: MaintenanceBody) -> Statement:
     return Statement(UUID(body.statement_id), observed, body.draining, until, body.reason)
 
 
-def _check_components(amounts: dict[str, int], known: frozenset[str], at: str) -> None:
+def _check_components(
+    amounts: dict[str, int], known: frozenset[str], others: re.Pattern[str], at: str
+) -> None:
     for name in amounts:
-        if not (name in known or (name.startswith(GPU) and COMPONENT.fullmatch(name))):
+        if not (name in known or (name.startswith(GPU) and others.fullmatch(name))):
             raise _invalid(at, f"a component is unknown; known: {', '.join(sorted(known))}, gpu.<model>")
 
 

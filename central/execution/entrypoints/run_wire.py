@@ -46,7 +46,7 @@ EnvironmentName = Annotated[
 OutputPath = Annotated[
     str,
     Meta(
-        pattern=r"\A(?!/)(?!.*(?:^|/)(?:\.\.?|\.git)(?:/|$))(?!.*//)[^\x00-\x1f\x7f]{1,1024}\Z",
+        pattern=r"\A(?!/)(?!.*(?:^|/)(?:\.\.?|\.[gG][iI][tT])(?:/|$))(?!.*//)[^\x00-\x1f\x7f]{1,1024}\Z",
         max_length=1024,
     ),
 ]

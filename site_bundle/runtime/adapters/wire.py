@@ -47,7 +47,7 @@ _WORDS_BYTES = 128 * 1024
 class IdentityBody:
     username: Annotated[str, Matching(r"[a-z_][a-z0-9._-]{0,31}")]
     uid_number: Annotated[int, Between(1, 2**31 - 1)]
-    native_uid: Annotated[str, Length(1, 200)]
+    native_uid: Annotated[str, Length(1, 255)]
     account: Annotated[str, Matching(r"[a-z0-9][a-z0-9._-]{0,63}")]
 
 
