@@ -15,6 +15,7 @@ from central.kernel.times import format_rfc3339, utc_now
 from central.processes.links import Link, aged, link
 from central.processes.operator import opened
 from central.processes.refusals import AllocationUnknown, MemberUnknown
+from central.projects.adapters.project_listing import ProjectListing
 from central.projects.adapters.view_evidence import ViewedProject, ViewEvidence
 from central.projects.domain.authority import Authority, deferral
 from central.projects.domain.ids import PartyId, ProjectId
@@ -23,8 +24,8 @@ from central.projects.domain.project import Project
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, choose
 from central.projects.domain.view import ViewLimits
 from central.provisioning.adapters.account_evidence import AccountEvidence, KnownAccount, KnownSet
+from central.provisioning.adapters.postgres_member_accounts import PostgresMemberAccounts
 from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
-from central.provisioning.application.every_allocation import every_allocation
 from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.ids import AllocationId, parse_uuid
 from central.provisioning.domain.member_account import ALLOCATION_MAX_AGE
@@ -80,10 +81,11 @@ def account_links(database: Database, site: str, member: str, ages: Ages) -> Seq
         text = f"CONFLICT: several bindings at {site} bear on {member}; no answer until one holds it"
         return [*links, Link("binding", text, None, None)]
     links.append(_binding(binding))
-    saved = list(every_allocation(PostgresSavedAllocations(database), site))
-    known = AccountEvidence(database).of_allocations([one.allocation.allocation_id for one in saved])
+    projects = ProjectListing(database, ViewLimits()).ever_of_party(binding.party_id)
+    ids = PostgresMemberAccounts(database).allocations_of_party(site, projects, binding.party_id)
+    known, saved = AccountEvidence(database).of_allocations(ids), PostgresSavedAllocations(database)
     found_there: list[Link] = []
-    for one in saved:
+    for one in filter(None, map(saved.by_id, ids)):
         project = one.allocation.facts.project_id
         viewed = view.project(ProjectId(project)) if project else None
         held = known.get(one.allocation.allocation_id)

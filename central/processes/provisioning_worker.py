@@ -29,10 +29,11 @@ from central.processes.leased_passes import LeasedPasses
 from central.projects.adapters.beto_questions import QUEUE, BetoQuestions
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.postgres_view import PostgresView
+from central.projects.adapters.project_listing import ProjectListing
 from central.projects.application.apply_events import ApplyEvents
 from central.projects.application.find_member import FindMember
 from central.projects.application.list_members import ListMembers
-from central.projects.application.ports import ProjectDecisions, ProjectSites
+from central.projects.application.ports import PartyProjects, ProjectDecisions, ProjectSites
 from central.projects.application.resolve_projects import ResolveProjects
 from central.projects.application.roster import MemberRoster, ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
@@ -92,6 +93,11 @@ class BetoView:
     def site_bindings(self) -> SiteBindings:
         """Usernames and Parties at Sites (P16)."""
         return SiteBindings(PostgresReads(self.database, self.limits))
+
+    @property
+    def party_projects(self) -> PartyProjects:
+        """Where somebody is or was a member (P30)."""
+        return ProjectListing(self.database, self.limits)
 
     @property
     def provisioning_roster(self) -> ProvisioningRoster:

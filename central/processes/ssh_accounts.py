@@ -12,14 +12,14 @@ from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.observability import event
 from central.kernel.site_names import Site
 from central.processes.provisioning_worker import BetoView
+from central.projects.application.ports import PartyProjects
 from central.projects.application.roster import ProvisioningRoster
 from central.projects.application.site_bindings import SiteBindings
 from central.projects.domain.authority import Deferred
 from central.projects.domain.ids import PartyId, ProjectId
 from central.projects.domain.roster import NoMember
 from central.projects.domain.site_binding import Conflict, NoBinding, SiteBinding, Standing
-from central.provisioning.adapters.postgres_accounts import PostgresAccounts
-from central.provisioning.adapters.postgres_saved import PostgresSavedAllocations
+from central.provisioning.adapters.postgres_member_accounts import PostgresMemberAccounts
 from central.provisioning.application.find_member_account import FindMemberAccount
 from central.provisioning.domain.ids import parse_uuid
 from central.provisioning.domain.member_account import Doubt, HeldName, MemberAccount, NoMemberAccount
@@ -59,6 +59,17 @@ class ViewedMembers:
         if isinstance(answer, Conflict):
             raise Unavailable("unavailable", "the Party's site bindings are in conflict")
         return None if isinstance(answer, NoBinding) else answer
+
+
+@dataclass(frozen=True, slots=True)
+class ViewedPerson(ViewedMembers):
+    """`PersonMembers`, as the same."""
+
+    party_projects: PartyProjects
+
+    def projects(self, party: UUID, now: datetime) -> Collection[UUID]:
+        """See `PersonMembers`."""
+        return self.party_projects.of_party(PartyId(party), now)
 
 
 def party_of_subject(member: MemberId) -> UUID | None:
@@ -102,8 +113,8 @@ def reported_accounts(
     database: Database, view: BetoView, sites: Collection[str], max_age: timedelta
 ) -> ReportedAccounts:
     """`MemberAccounts` over the owner's database (`pharos_resource_provisioning`) and Beto's view."""
-    members = ViewedMembers(view.site_bindings, view.provisioning_roster)
-    find = FindMemberAccount(members, PostgresSavedAllocations(database), PostgresAccounts(database), max_age)
+    members = ViewedPerson(view.site_bindings, view.provisioning_roster, view.party_projects)
+    find = FindMemberAccount(members, PostgresMemberAccounts(database), max_age)
     return ReportedAccounts(find, sites)
 
 

@@ -1,6 +1,6 @@
 """Projects as an operator lists and names them; `Unavailable` unless the view may answer (O1, X1)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,10 +11,11 @@ from central.kernel.queries import load_queries
 from central.projects.adapters.postgres_reads import PostgresReads
 from central.projects.adapters.rows import stored_authority, stored_project
 from central.projects.domain.authority import Authority
-from central.projects.domain.ids import ProjectId, Scope, comparable
+from central.projects.domain.ids import PartyId, ProjectId, Scope, comparable
 from central.projects.domain.project import Project
 from central.projects.domain.view import ViewLimits
 
+_ALL: Final = frozenset(Scope)
 _LISTED: Final = frozenset({Scope.PROJECTS, Scope.AUTHORITIES})
 _NAMED: Final = frozenset({Scope.PROJECTS})
 
@@ -55,6 +56,23 @@ class ProjectListing(PostgresReads):
             return [ProjectId(row.id) for row in tx.all(_IdRow, self._listing["projects_named"], params)]
 
         return self._database.run(read, repeatable=True)
+
+    def of_party(self, party: PartyId, now: datetime) -> Collection[ProjectId]:
+        """See `PartyProjects`."""
+
+        def read(tx: Transaction) -> Collection[ProjectId]:
+            self._require(tx, _ALL, now)
+            return self._of_party(tx, party)
+
+        return self._database.run(read, repeatable=True)
+
+    def ever_of_party(self, party: PartyId) -> Collection[ProjectId]:
+        """As `of_party`, whether or not the view may answer: for who asks why (O1)."""
+        return self._database.run(lambda tx: self._of_party(tx, party), repeatable=True)
+
+    def _of_party(self, tx: Transaction, party: PartyId) -> Collection[ProjectId]:
+        rows = tx.all(_IdRow, self._listing["projects_of_party"], {"party_id": party})
+        return {ProjectId(row.id) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)

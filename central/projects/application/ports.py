@@ -189,3 +189,11 @@ class ProjectSites(Protocol):
     def with_allocations(self, projects: Collection[ProjectId], site: Site) -> Collection[ProjectId]:
         """Those of the Projects that have an allocation at the Site, retired ones included."""
         ...
+
+
+class PartyProjects(Protocol):
+    """The view, read for one person."""
+
+    def of_party(self, party: PartyId, now: datetime) -> Collection[ProjectId]:
+        """The Projects the Party is or ever was a member of. `Unavailable` unless every scope may answer."""
+        ...

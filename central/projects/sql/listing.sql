@@ -17,3 +17,7 @@ SELECT project_id FROM projects.project_bindings
 WHERE ref = %(ref)s
   AND NOT EXISTS (SELECT FROM projects.items WHERE scope = 'projects' AND id = %(project_id)s)
 ORDER BY 1;
+
+-- name: projects_of_party
+-- The Projects a Party is or ever was a member of.
+SELECT project_id AS id FROM projects.memberships WHERE party_id = %(party_id)s ORDER BY 1;

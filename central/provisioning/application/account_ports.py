@@ -1,6 +1,6 @@
 """What the use cases of native accounts need from outside. What cannot be read raises `Unavailable` (X1)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -9,6 +9,7 @@ from uuid import UUID
 from central.kernel.site_names import Site
 from central.provisioning.domain.account import Account
 from central.provisioning.domain.account_report import AccountsRefusal, Told
+from central.provisioning.domain.allocation import Saved
 from central.provisioning.domain.confirmation import PartyAccounts
 from central.provisioning.domain.ids import AllocationId
 from central.provisioning.domain.observation import Content
@@ -69,4 +70,26 @@ class AccountReads(Protocol):
 
         None if no set of the allocation was ever saved.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationEvidence:
+    """An allocation, and what its set holds of the Party; None if no set of it was ever saved."""
+
+    saved: Saved
+    found: PartyAccounts | None
+
+
+class MemberAccountReads(Protocol):
+    """What Sites reported about one person, validated; each answer is read in one statement (P30)."""
+
+    def of_projects(
+        self, site: Site, projects: Collection[UUID], party: UUID
+    ) -> Sequence[AllocationEvidence]:
+        """Every allocation of these Projects at the Site, in the order of their ids."""
+        ...
+
+    def at_site(self, site: Site, party: UUID) -> Sequence[PartyAccounts | None]:
+        """What the set of every allocation at the Site holds of the Party, in the order of their ids."""
         ...

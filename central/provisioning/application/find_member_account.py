@@ -1,5 +1,6 @@
 """Which account a member has at a Site, for access over SSH (P30). Grants and publishes nothing."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -7,9 +8,7 @@ from uuid import UUID
 
 from central.kernel.errors import Unavailable
 from central.kernel.site_names import Site
-from central.provisioning.application.account_ports import AccountReads
-from central.provisioning.application.every_allocation import every_allocation
-from central.provisioning.application.ports import SavedAllocations
+from central.provisioning.application.account_ports import MemberAccountReads
 from central.provisioning.domain.member_account import (
     Doubt,
     Evidence,
@@ -35,13 +34,20 @@ class SiteMembers(Protocol):
         ...
 
 
+class PersonMembers(SiteMembers, Protocol):
+    """Beto's members, asked about one person."""
+
+    def projects(self, party: UUID, now: datetime) -> Collection[UUID]:
+        """The Projects the Party is or ever was a member of: in no other has it a generation."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FindMemberAccount:
     """The use case. `max_age` is RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS."""
 
-    members: SiteMembers
-    allocations: SavedAllocations
-    accounts: AccountReads
+    members: PersonMembers
+    accounts: MemberAccountReads
     max_age: timedelta
 
     def __call__(self, site: Site, party: UUID, now: datetime) -> MemberAccountAnswer:
@@ -68,10 +74,7 @@ class FindMemberAccount:
         held = self.members.name_at(site, party, now)
         if held is None:
             return NoMemberAccount.ACCOUNT_ABSENT
-        evidence = [
-            Evidence(self.accounts.of_party(saved.allocation.allocation_id, site, party), None)
-            for saved in every_allocation(self.allocations, site)
-        ]
+        evidence = [Evidence(found, None) for found in self.accounts.at_site(site, party)]
         holding = [one for one in evidence if one.found is not None and one.found.accounts]
         return one_account(held, holding or evidence, now, self.max_age)
 
@@ -79,8 +82,13 @@ class FindMemberAccount:
         """What the sets of usable allocations hold; why others could not be judged goes to `doubts`."""
         generations: dict[UUID, int | None] = {}
         evidence: list[Evidence] = []
-        for saved in every_allocation(self.allocations, site):
-            project, verdict = saved.allocation.facts.project_id, usable(saved, now)
+        try:
+            projects = self.members.projects(party, now)
+        except Unavailable as error:
+            doubts.append(error.detail)
+            return evidence
+        for one in self.accounts.of_projects(site, projects, party) if projects else ():
+            project, verdict = one.saved.allocation.facts.project_id, usable(one.saved, now)
             if project is None or verdict is Usable.NO:
                 continue
             try:
@@ -95,6 +103,5 @@ class FindMemberAccount:
             if verdict is Usable.UNKNOWN:
                 doubts.append("an allocation was not seen lately")
                 continue
-            found = self.accounts.of_party(saved.allocation.allocation_id, site, party)
-            evidence.append(Evidence(found, (generation,)))
+            evidence.append(Evidence(one.found, (generation,)))
         return evidence

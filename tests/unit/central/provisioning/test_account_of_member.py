@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -11,9 +12,8 @@ import pytest
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.site_names import Site
 from central.processes.ssh_accounts import ReportedAccounts
-from central.provisioning.application.every_allocation import PAGE
+from central.provisioning.application.account_ports import AllocationEvidence
 from central.provisioning.application.find_member_account import FindMemberAccount
-from central.provisioning.application.ports import SnapshotPage
 from central.provisioning.domain.account import Account, AccountState
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Saved
 from central.provisioning.domain.confirmation import PartyAccounts
@@ -49,6 +49,7 @@ class World:
     saved: list[Saved] = field(default_factory=lambda: [allocation(1, ONE)])
     name: HeldName | Exception | None = field(default_factory=lambda: HeldName(PARTY, BINDING, "u1", True))
     generations: dict[UUID, int | Exception] = field(default_factory=lambda: {ONE: 3})
+    view: Exception | None = None
     sets: dict[int, PartyAccounts] = field(default_factory=lambda: {1: PartyAccounts(NOW, [ACCOUNT])})
 
     def name_at(self, site: Site, party: UUID, now: datetime) -> HeldName | None:
@@ -63,25 +64,31 @@ class World:
             raise found
         return found
 
-    def by_id(self, allocation: AllocationId) -> Saved | None:
-        raise AssertionError("pages are read, not single allocations")
+    def projects(self, party: UUID, now: datetime) -> Collection[UUID]:
+        if isinstance(self.view, Exception):
+            raise self.view
+        return set(self.generations)
 
-    def by_project(self, project_id: UUID) -> list[Saved]:
-        raise AssertionError("pages are read, not single Projects")
+    def of_projects(
+        self, site: Site, projects: Collection[UUID], party: UUID
+    ) -> Sequence[AllocationEvidence]:
+        assert projects
+        return [
+            AllocationEvidence(one, self.sets.get(one.allocation.allocation_id.int))
+            for one in self.saved
+            if one.allocation.site == site and one.allocation.facts.project_id in projects
+        ]
 
-    def page(self, after: AllocationId | None, limit: int) -> SnapshotPage:
-        """One allocation a page."""
-        assert limit == PAGE
-        rest = [one for one in self.saved if after is None or one.allocation.allocation_id > after]
-        following = rest[0].allocation.allocation_id if len(rest) > 1 else None
-        return SnapshotPage(rest[:1], following)
-
-    def of_party(self, allocation: AllocationId, site: Site, party: UUID) -> PartyAccounts | None:
-        return self.sets.get(allocation.int)
+    def at_site(self, site: Site, party: UUID) -> Sequence[PartyAccounts | None]:
+        return [
+            self.sets.get(one.allocation.allocation_id.int)
+            for one in self.saved
+            if one.allocation.site == site
+        ]
 
     @property
     def find(self) -> FindMemberAccount:
-        return FindMemberAccount(self, self, self, LIMIT)
+        return FindMemberAccount(self, self, LIMIT)
 
     def answer(self) -> object:
         return self.find(SLURM, PARTY, NOW)
@@ -131,10 +138,15 @@ def test_p30_a_stale_allocation_proves_nothing(world: World, age: timedelta, kno
         assert "not seen lately" in doubted(world.answer())
 
 
-def test_p30_every_page_is_read(world: World) -> None:
+def test_p30_only_allocations_of_the_persons_projects_count(world: World) -> None:
     world.saved = [*(allocation(n, TWO) for n in range(2, 6)), allocation(6, ONE)]
     world.sets = {6: PartyAccounts(NOW, [ACCOUNT])}
     assert world.answer() == FOUND
+
+
+def test_x1_a_view_that_does_not_answer_is_a_doubt(world: World) -> None:
+    world.view = Unavailable("unavailable", "the projects are stale")
+    assert doubted(world.answer()) == "the projects are stale"
 
 
 def test_p30_a_name_that_is_not_held(world: World) -> None:
