@@ -20,6 +20,8 @@ from tests.journeys.runs import Repository, Runs, has_ended, stages
 from tests.lab.processes import wait_until
 
 SCRATCH = "/scratch/pharos"
+HELD = ["sh", "-c", "until [ -e ../go ]; do sleep 0.2; done; echo done >result.txt"]
+"""A program that runs until it is let go on."""
 PROGRAM = """\
 #!/bin/sh
 # What a Run of the journeys computes: what it read and was told, and a large file of known bytes.
@@ -55,6 +57,15 @@ class Executing(Reporting):
             made.wait_account(sold, user, state="ready")
             made.consent(user)
         return made
+
+    def admit(self, user: str, number: int) -> Runs:
+        """Somebody new: in the directory, in Slurm, a member, confirmed, and with a consent."""
+        self.enter(user, number)
+        self.slurm("add", "user", user, f"account={self.sold.account}")
+        self.parties[user] = self.join(self.sold, user)
+        self.wait_account(self.sold, user, state="ready")
+        self.consent(user)
+        return self.runs(user)
 
     def consent(self, user: str) -> str:
         """The member consents at its browser; what stands then."""
@@ -111,6 +122,11 @@ class Executing(Reporting):
         running = {"id": number, "state": "RUNNING"}.items()
         assert wait_until(lambda: any(running <= job.items() for job in self.queued()), 30.0, every=0.2)
         return number
+
+    def let_go(self, user: str, runs: Runs, run: str) -> None:
+        """A Run of `HELD` goes on."""
+        (attempt,) = runs.show(run)["attempts"]
+        self.road.host.exec(["touch", f"{SCRATCH}/{user}/{attempt['attemptId']}/go"], user=user)
 
     def grants(self) -> list[str]:
         """What the Runtime holds ready for Attempts at this moment (S4)."""
