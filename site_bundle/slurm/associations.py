@@ -9,6 +9,9 @@ from site_bundle.slurm.command import MACHINE_READABLE
 from site_bundle.slurm.errors import UnreadableOutputError
 
 _FIELDS = ("Cluster", "Account", "User", "Partition", "ParentName", "GrpTRES", "Comment", "ID")
+# Of each row only what was set there (sacctmgr(1)): Grp limits are never inherited, and slurmdbd else looks up the
+# accounts above every account, which is most of its time where accounts are many.
+_OWN_LIMITS = "WOPLimits"
 # The comment is the one field whose text is free: it may hold pipes and line ends (W27). ID ends a record.
 _RECORD = re.compile(
     r"([^|\n]+)\|([^|\n]+)\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|([^|\n]*)\|(.*)\|([1-9][0-9]*)", re.DOTALL
@@ -37,7 +40,8 @@ class ShowAssociations:
 
     def argv(self) -> list[str]:
         wanted = f"format={','.join(_FIELDS)}"
-        return ["sacctmgr", *MACHINE_READABLE, "show", "association", f"cluster={self.cluster}", wanted]
+        shown = ["show", "association", _OWN_LIMITS, f"cluster={self.cluster}", wanted]
+        return ["sacctmgr", *MACHINE_READABLE, *shown]
 
     def parse(self, output: str) -> tuple[Association, ...]:
         """UnreadableOutputError for a cut or foreign row: none is ever skipped (A07, A50)."""

@@ -58,7 +58,7 @@ def answer(world: dict, name: str, words: list[str]) -> int:  # type: ignore[typ
     if name == "sacctmgr" and words == ["--immediate", "--noheader"]:
         return modify(world)
     shown = {
-        ("sacctmgr", *FLAGS, "show", "association", f"cluster={cluster}", ASSOCIATIONS): associations,
+        ("sacctmgr", *FLAGS, "show", "association", "WOPLimits", f"cluster={cluster}", ASSOCIATIONS): associations,
         ("sacctmgr", *FLAGS, "show", "tres", "format=Type,Name"): lambda w: w["tres"],
         ("scontrol", "--local", "--all", "--oneliner", "show", "node"): nodes,
         ("squeue", *SQUEUE, "--Format=JobID:|,Account:|,tres-alloc:"): jobs,
