@@ -4,14 +4,15 @@ Sequences are gapless per Site in the order they were committed. Another identit
 head, is another history: who followed the former one stops and says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 from uuid import UUID
 
 from central.kernel.site_names import Site
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,26 @@ def cut(
     more = len(found) > limit
     covered = sequence(entries[-1]) if more else head
     return FeedPage(feed=feed, after=after, entries=entries, next=covered, more=more)
+
+
+PAGE_BYTES: Final = 524_288
+"""From here on a page ends: with one more entry, 256 KiB at most, it is within the 1 MiB a Site reads. What
+members wrote is in the entries, so that their number alone bounds nothing.
+"""
+
+
+def fitting(
+    page: FeedPage[T], bodies: Iterable[B], *, size: Callable[[B], int], sequence: Callable[[B], int]
+) -> tuple[list[B], int, bool]:
+    """The bodies of a page as far as they fit in, the last sequence covered, and whether more follow."""
+    taken: list[B] = []
+    total = 0
+    for body in bodies:
+        if total >= PAGE_BYTES:
+            return taken, sequence(taken[-1]), True
+        taken.append(body)
+        total += size(body)
+    return taken, page.next, page.more
 
 
 def first_page(read: Callable[[], FeedPage[T]], wait: Callable[[], bool]) -> FeedPage[T]:

@@ -113,6 +113,11 @@ def encode(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
+def encoded_size(value: object) -> int:
+    """Bytes of the canonical form."""
+    return len(encode(value))
+
+
 def _check_structure(structure: bytes, limits: JsonLimits) -> None:
     brackets = structure.translate(None, _NOT_BRACKETS)
     if len(brackets) > 2 * limits.depth:

@@ -1,6 +1,7 @@
 """Bodies of docs/wire.md "Site API: commands", schema 1, fields in the wire's order (E3, X4, X10)."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
@@ -20,12 +21,11 @@ from central.execution.entrypoints.run_wire import (
     Schema,
     UuidText,
 )
-from central.kernel.strict_json import encode
+from central.kernel.site_feed import fitting
+from central.kernel.strict_json import encoded_size
 from central.kernel.times import format_rfc3339
 
 COMMAND_BYTES_MAX: Final = 65_536
-PAGE_BYTES: Final = 524_288
-"""From here on a page ends: with one more command, 256 KiB at most, it is within the 1 MiB a Site reads."""
 
 Code = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_]{0,63}\Z")]
 JobId = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,18}\Z")]
@@ -197,14 +197,8 @@ class CommandsBody(Struct, frozen=True, gc=False):
 
 def commands_body(site: str, page: CommandPage, bounded: Sequence[Bounded]) -> CommandsBody:
     """A page of a Site's feed, cut where it grows too large."""
-    commands: list[CommandBody] = []
-    size, reach, more = 0, page.next, page.more
-    for each in bounded:
-        if size >= PAGE_BYTES:
-            reach, more = commands[-1].sequence, True
-            break
-        commands.append(_command_body(each))
-        size += len(encode(commands[-1]))
+    bodies = map(_command_body, bounded)
+    commands, reach, more = fitting(page, bodies, size=encoded_size, sequence=attrgetter("sequence"))
     return CommandsBody(SCHEMA, site, page.feed, page.after, commands, reach, more)
 
 

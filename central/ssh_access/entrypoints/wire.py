@@ -1,12 +1,15 @@
 """The bodies of docs/wire.md, schema 1, in the order the wire writes their fields (X4, X10)."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from msgspec import Meta, Struct, field
 
+from central.kernel.site_feed import fitting
 from central.kernel.site_names import SITE_NAME
+from central.kernel.strict_json import encoded_size
 from central.kernel.times import format_rfc3339
 from central.ssh_access.domain.feed import Change, ChangePage
 from central.ssh_access.domain.member_key import MemberKey, Receipt
@@ -149,16 +152,10 @@ def keys_body(keys: Sequence[MemberKey]) -> KeysBody:
 
 
 def changes_body(site: str, page: ChangePage) -> ChangesBody:
-    """A page of a Site's feed."""
-    return ChangesBody(
-        schema=SCHEMA,
-        site=site,
-        feed=page.feed,
-        after=page.after,
-        changes=[_change_body(change) for change in page.entries],
-        next=page.next,
-        more=page.more,
-    )
+    """A page of a Site's feed, cut where it grows too large."""
+    bodies = map(_change_body, page.entries)
+    changes, reach, more = fitting(page, bodies, size=encoded_size, sequence=attrgetter("sequence"))
+    return ChangesBody(SCHEMA, site, page.feed, page.after, changes, reach, more)
 
 
 def receipts_body(change_ids: Sequence[UUID], receipts: Sequence[Receipt]) -> ReceiptsBody:
