@@ -9,8 +9,8 @@ from site_bundle.slurm.command import MACHINE_READABLE
 from site_bundle.slurm.errors import UnreadableOutputError
 
 _FIELDS = ("Cluster", "Account", "User", "Partition", "ParentName", "GrpTRES", "Comment", "ID")
-# Of each row only what was set there (sacctmgr(1)): Grp limits are never inherited, and slurmdbd else looks up the
-# accounts above every account, which is most of its time where accounts are many.
+# Of each row only what was set there (sacctmgr(1)): Grp limits are never inherited, and slurmdbd else looks
+# up what stands above every account, which is most of its time where accounts are many.
 _OWN_LIMITS = "WOPLimits"
 # The comment is the one field whose text is free: it may hold pipes and line ends (W27). ID ends a record.
 _RECORD = re.compile(

@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FLAGS = ["--noheader", "--parsable2"]
+SHOWN = ("show", "association", "WOPLimits")
 ASSOCIATIONS = "format=Cluster,Account,User,Partition,ParentName,GrpTRES,Comment,ID"
 SQUEUE = [
     "--local",
@@ -58,7 +59,7 @@ def answer(world: dict, name: str, words: list[str]) -> int:  # type: ignore[typ
     if name == "sacctmgr" and words == ["--immediate", "--noheader"]:
         return modify(world)
     shown = {
-        ("sacctmgr", *FLAGS, "show", "association", "WOPLimits", f"cluster={cluster}", ASSOCIATIONS): associations,
+        ("sacctmgr", *FLAGS, *SHOWN, f"cluster={cluster}", ASSOCIATIONS): associations,
         ("sacctmgr", *FLAGS, "show", "tres", "format=Type,Name"): lambda w: w["tres"],
         ("scontrol", "--local", "--all", "--oneliner", "show", "node"): nodes,
         ("squeue", *SQUEUE, "--Format=JobID:|,Account:|,tres-alloc:"): jobs,
