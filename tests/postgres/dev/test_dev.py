@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from tests.html import faults, words
 from tests.ports import free_port
 from tests.postgres.dev.rig import ROOT, Dev, fresh, member, running
 from tests.postgres.kernel.waiting import until
@@ -82,6 +83,15 @@ def test_a_part_that_dies_ends_the_stack_with_its_reason(dev: Dev) -> None:
     assert dev.process.returncode == 1
     assert "site-api ended" in output
     assert dev.left() == []
+
+
+def test_o1_the_page_of_what_is_known_is_served_and_named(up: Dev) -> None:
+    address = json.loads((up.state / "dev.json").read_text())["overview"]["url"]
+    assert address.startswith("http://127.0.0.1:")
+    answer = urllib3.request("GET", address)
+    assert (answer.status, faults(answer.data.decode())) == (200, [])
+    assert "SSH keys at slurm" in words(answer.data.decode())
+    assert urllib3.request("GET", f"{address}readyz").status == 200
 
 
 def test_one_stack_a_folder(up: Dev) -> None:

@@ -40,7 +40,9 @@ def test_p37_only_these_processes_write_these_tables(pg_server: PgServer, databa
     assert found == MAY_WRITE
 
 
-@pytest.mark.parametrize("role", ["pharos_execution", "pharos_operator", "pharos_project_api"])
+@pytest.mark.parametrize(
+    "role", ["pharos_execution", "pharos_operator", "pharos_project_api", "pharos_overview"]
+)
 def test_x5_who_needs_no_token_reads_no_sealed_consent(
     role: str, pg_server: PgServer, database_name: str
 ) -> None:

@@ -111,6 +111,17 @@ def test_p37_the_reader_reads_what_account_evidence_needs_and_nothing_else(
     }
 
 
+def test_o1_the_overview_reads_what_it_shows_and_writes_nothing(
+    catalogue: "psycopg.Connection[tuple[object, ...]]",
+) -> None:
+    found = grants(catalogue, ("pharos_overview",))
+    assert {privilege for *_, privilege in found} == {"SELECT"}
+    assert {schema for _, schema, _, _ in found} == {
+        "pharos", "ssh_access", "site_grants", "projects", "provisioning", "retention", "execution",
+    }  # fmt: skip
+    assert not {table for _, _, table, _ in found} & {"receipts", "reports", "inbox", "leases"}
+
+
 def test_x12_identities_at_the_broker_have_no_table_of_their_own(
     catalogue: "psycopg.Connection[tuple[object, ...]]",
 ) -> None:
