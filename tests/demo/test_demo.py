@@ -15,7 +15,7 @@ from tests.demo.promises import (
     the_page_answers,
     the_third_was_in_flight,
 )
-from tests.demo.standing import end_standing, find_standing
+from tests.demo.standing import find_standing
 from tests.demo.taking_off import taking_off
 from tests.journeys.releases import ROOT
 from tests.lab.erase import traces
@@ -66,7 +66,15 @@ def taken_off(host: LabHost) -> None:
     assert host.exec(["getent", "passwd", "pharos-ssh-access"], check=False).returncode == 2
     places = ["/etc", "/opt", "/run", "/usr/lib", "/var/lib"]
     ours = host.exec(["find", *places, "-xdev", "-name", "*pharos-*", "-print"], check=False).stdout.split()
-    assert sorted(ours) == ["/var/lib/pharos-agent", "/var/lib/pharos-runtime"], "the lab's own alone"
+    assert "pharos-" not in host.exec(["sacctmgr", "-nP", "show", "account", "withcoord"]).stdout
+    assert ours == ["/var/lib/pharos-agent"], "the lab's own alone"
+    assert host.exec(["ls", "-A", "/scratch/pharos"]).stdout.split() == ["bob"], "members' workspaces alone"
+
+
+def taken_down() -> str:
+    """``make demo-down``, and what it says."""
+    down = [*DEMO, "--down"]
+    return subprocess.run(down, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 def nothing_is_left(record: HostRecord) -> None:
@@ -105,24 +113,18 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
     the_page_answers(shown, runs)
     a_run_of_the_readers_own(shown)
     taken_off(shown.host)
-    down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert (down.returncode, down.stdout) == (0, "demo: ended, nothing is left\n")
+    assert taken_down() == "demo: ended, nothing is left\n"
     nothing_is_left(record)
 
 
-@pytest.mark.parametrize("sweeper", ["tests.demo --down", "tests.lab reclaim"])
-def test_a_killed_demo_is_swept_away(sweeper: str) -> None:
+def test_a_killed_demo_is_swept_away_by_reclaim() -> None:
     with subprocess.Popen(DEMO, cwd=ROOT, stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
-        for line in demo.stdout:
-            if "preflight" in line:
-                break
+        assert any("preflight" in line for line in demo.stdout)
         record = standing()
         os.kill(demo.pid, signal.SIGKILL)
-    swept = subprocess.run(
-        [sys.executable, "-m", *sweeper.split()], cwd=ROOT, capture_output=True, timeout=120
-    )
-    assert swept.returncode == 0, swept.stderr
+    sweep = [sys.executable, "-m", "tests.lab", "reclaim"]
+    subprocess.run(sweep, cwd=ROOT, capture_output=True, timeout=120, check=True)
     nothing_is_left(record)
 
 
@@ -137,9 +139,14 @@ def test_a_killed_demo_is_swept_away(sweeper: str) -> None:
 def test_ctrl_c_says_what_is_left(title: str, left: str) -> None:
     # A session of its own, so that the terminal's Ctrl-C can be played: it goes to everything in front.
     # A shell that runs these tests in the background makes them ignore SIGINT; the demo must not inherit it.
-    typed = ["env", "--default-signal=INT", *DEMO]
+    from_a_terminal = ["env", "--default-signal=INT", *DEMO]
     with subprocess.Popen(
-        typed, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        from_a_terminal,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as demo:
         assert demo.stdout is not None
         assert demo.stderr is not None
@@ -154,10 +161,9 @@ def test_ctrl_c_says_what_is_left(title: str, left: str) -> None:
     if "up: make" in left:
         record = standing()
         assert LabHost.attach(record.name).running
-        end_standing()
+        assert taken_down() == "demo: ended, nothing is left\n"
         nothing_is_left(record)
 
 
 def test_without_a_demo_there_is_nothing_to_end() -> None:
-    down = subprocess.run([*DEMO, "--down"], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert (down.returncode, down.stdout) == (0, "demo: none was running\n")
+    assert taken_down() == "demo: none was running\n"
