@@ -162,13 +162,17 @@ def install_command(ports: Ports, /, **options: Any) -> int:
 @common
 @release_option
 @click.option("--components", metavar="NAME[,NAME…]", help="Default: the profile's.")
+@click.option("--evidence", metavar="DIR", help="Judge signed evidence too, and Slurm's signing keys by it.")
 @click.pass_obj
-def validate_command(ports: Ports, /, release: str | None, components: str | None, **options: Any) -> int:
+def validate_command(
+    ports: Ports, /, release: str | None, components: str | None, evidence: str | None, **options: Any
+) -> int:
     """Check that the installed release would work here.
 
-    Compares the release with its seal, asks the directory (and Slurm, for the reporter) as the component's
-    user, tries allowed and forbidden writes on the administrators' probe entry (each undone), asks Site API,
-    intake and Waldur with the credentials, lets systemd judge the unit. Starts nothing.
+    Compares the release with its seal, asks directory and Slurm as the component's user, tries allowed and
+    forbidden writes on the administrators' probe entry and a folder in the runtime's own (each undone), asks
+    Site API, intake and Waldur with the credentials, lets systemd judge the unit. Starts nothing, submits
+    no job.
     """
 
     chosen = _options(options)
@@ -177,7 +181,8 @@ def validate_command(ports: Ports, /, release: str | None, components: str | Non
         names = _components(components) if components else site.profile.components
         if chosen.plan:
             return plan_validate(host, site)
-        return validate(host, site, _release(host, ports, release), names)
+        folder = host.paths.at(str(Path(evidence).absolute())) if evidence else None
+        return validate(host, site, _release(host, ports, release), names, folder)
 
     return run_phase(ports, "validate", chosen, work)
 

@@ -88,6 +88,18 @@ _SPECS = (
     CheckSpec("slurm.coordinator", "the component's user coordinates it, and is no administrator", ("I7",)),
     CheckSpec("slurm.coordinator-writes", "slurmdbd lets coordinators write", ("I9",)),
     CheckSpec("slurm.store-flags", "accounting stores no job's environment", ("I9",)),
+    CheckSpec("runtime.jwt", "Slurm takes members' tokens, the user by the profile's claim", ("S2",)),
+    CheckSpec(
+        "runtime.token-keys", "Slurm trusts exactly the signing keys that the evidence names", ("I12", "S2")
+    ),
+    CheckSpec("runtime.submission", "sbatch can keep a member's token out of the member's job", ("S2",)),
+    CheckSpec("runtime.partition", "staging and compute are there, with the profile's limits", ("I9",)),
+    CheckSpec("runtime.staging-internet", "somebody answers for the Internet of all staging nodes", ("I9",)),
+    CheckSpec(
+        "runtime.staging-tools", "git and git-lfs are on the staging nodes", ("S2",), severity="warning"
+    ),
+    CheckSpec("runtime.members-group", "the members' group is there, and approved for the unit", ("S4",)),
+    CheckSpec("runtime.scratch", "scratch and the runtime's folder in it are right and usable", ("S4",)),
     CheckSpec("site-agent.modes", "no mode of the upstream agent removes without evidence", ("I16", "S9")),
     CheckSpec("release.sealed", "the release is sealed and unchanged", ("I4", "I14")),
     CheckSpec("unit.verify", "systemd accepts the rendered unit", ("I10",)),

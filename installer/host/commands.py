@@ -28,10 +28,11 @@ class Completed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAs:
-    """An unprivileged identity a command runs as."""
+    """An unprivileged identity a command runs as, with no other group than ``groups``."""
 
     uid: int
     gid: int
+    groups: tuple[int, ...] = ()
 
 
 class Runner(Protocol):
@@ -61,7 +62,7 @@ def run_command(
     """Run ``argv`` for at most ``timeout`` seconds. Raises CommandError."""
     identity: dict[str, object] = {}
     if run_as is not None and os.geteuid() == 0:
-        identity = {"user": run_as.uid, "group": run_as.gid, "extra_groups": []}
+        identity = {"user": run_as.uid, "group": run_as.gid, "extra_groups": list(run_as.groups)}
     try:
         done = subprocess.run(
             list(argv),

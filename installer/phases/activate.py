@@ -13,9 +13,6 @@ from installer.domain.activation import (
     link_target,
     linked_release,
 )
-from installer.domain.checks import Finding
-from installer.domain.contracts import NEEDS
-from installer.domain.evidence import Demand, judge_evidence
 from installer.domain.plan import ComponentTarget, describe, switch_plan
 from installer.domain.refusal import UNSUPPORTED_HOST, Refusal
 from installer.domain.state import State
@@ -24,6 +21,7 @@ from installer.host.context import Host
 from installer.host.observe import observe_component, reported_status
 from installer.host.releases import InstalledRelease
 from installer.host.site_inputs import Site, read_evidence
+from installer.phases.checks_evidence import evidence_findings
 from installer.phases.checks_host import switch_room_findings
 from installer.phases.guards import (
     refuse_bad,
@@ -81,10 +79,11 @@ def activate(host: Host, site: Site, request: ActivateRequest) -> Outcome:
         installed = host.releases.verified(request.release)
         for name in request.components:
             refuse_bad(name, installed.id, state, retry=request.retry_bad)
+        candidates = read_evidence(host.paths, site, request.evidence, host.limits)
         findings = [
-            *evidence_findings(host, site, installed, request),
+            *evidence_findings(host, site, installed, request.components, candidates),
             *switch_room_findings(host),
-            *component_findings(host, site, installed, request.components),
+            *component_findings(host, site, installed, request.components, candidates),
         ]
         verdict = settle(host, site.profile, "activate", findings)
         targets = _targets(host, site, installed, state, request)
@@ -101,25 +100,6 @@ def activate(host: Host, site: Site, request: ActivateRequest) -> Outcome:
         changed=True,
         fields={"release": installed.id, "operation": operation.id, "checks": counts(verdict)},
     )
-
-
-def evidence_findings(
-    host: Host, site: Site, installed: InstalledRelease, request: ActivateRequest
-) -> list[Finding]:
-    """One finding for each contract each component needs (I12)."""
-    candidates = read_evidence(host.paths, site, request.evidence, host.limits)
-    findings: list[Finding] = []
-    for name in request.components:
-        wanted = dict.fromkeys((*NEEDS[name], *installed.component(name).contracts))
-        demand = Demand(
-            component=name,
-            contracts=tuple(wanted),
-            revisions=installed.manifest.contracts,
-            profile=site.profile,
-            now=host.clock.now(),
-        )
-        findings += judge_evidence(candidates, demand)
-    return findings
 
 
 def make_target(

@@ -64,7 +64,7 @@ def native_findings(host: Host, site: Site, component: str, user: str) -> list[F
     if component == REPORTER:
         return [
             *agent_directory_findings(host, site, found.run_as),
-            *slurm_findings(host, site.profile.reporter.slurm, user, found.run_as),
+            *slurm_findings(host, site.profile.reporter.slurm, REPORTER, user, found.run_as),
         ]
     return runtime_findings(host, site, user, found)
 

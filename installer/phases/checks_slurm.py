@@ -1,8 +1,9 @@
-"""Checks of Slurm as ``pharos-agent`` meets it: accounting answers, version, cluster, account, coordinator,
+"""Checks of Slurm as a component's user meets it: accounting answers, version, cluster, account, coordinator,
 store flags (I7, I9). Commands run as the component's user; each returns findings, none raises.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from installer.domain.checks import Finding, failed, passed, unknown
 from installer.domain.profile_slurm import Slurm
@@ -24,22 +25,32 @@ _ROWS = ("--noheader", "--parsable2", "--readonly")
 Ask = Callable[..., str]
 
 
-class _Unanswered(Exception):
+class Unanswered(Exception):
     """Why a command gave no answer; the text is for a finding."""
 
 
-def slurm_findings(host: Host, slurm: Slurm, user: str, run_as: RunAs) -> list[Finding]:
-    """All checks of Slurm for ``user``; without accounting only the controller's are made."""
+def asking(host: Host, slurm: Slurm, run_as: RunAs) -> Ask:
+    """Asks one of Slurm's commands as that user; the answer's text. Raises Unanswered."""
 
     def ask(program: str, *arguments: str) -> str:
         return _ask(host, [f"{slurm.commands}/{program}", *arguments], run_as)
 
+    return ask
+
+
+def slurm_findings(host: Host, slurm: Slurm, component: str, user: str, run_as: RunAs) -> list[Finding]:
+    """All checks of Slurm for ``user``; without accounting only the controller's are made."""
+    found = _findings(asking(host, slurm, run_as), slurm, user)
+    return [replace(finding, subject=component) for finding in found]
+
+
+def _findings(ask: Ask, slurm: Slurm, user: str) -> list[Finding]:
     findings = [_store_flags(ask)]
-    wanted = "slurmdbd's settings, as the agent asks for them"
+    wanted = "slurmdbd's settings, as the component asks for them"
     remedy = "Start slurmdbd, and let this host's commands reach it (munge, port); see the words of sacctmgr."
     try:
         settings = _database_settings(ask)
-    except (_Unanswered, SlurmUnreadable) as error:
+    except (Unanswered, SlurmUnreadable) as error:
         return [*findings, unknown("slurm.accounting", str(error), wanted, remedy)]
     found = f"slurmdbd {settings[_DATABASE]} at {settings.get('dbdhost', '?')} answers"
     findings.append(passed("slurm.accounting", found, wanted))
@@ -55,10 +66,10 @@ def _ask(host: Host, argv: Sequence[str], run_as: RunAs) -> str:
     try:
         done = host.run(argv, timeout=host.limits.command_seconds, run_as=run_as)
     except CommandError as error:
-        raise _Unanswered(str(error)) from error
+        raise Unanswered(str(error)) from error
     if done.code != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise _Unanswered(f"{argv[0]} exits {done.code}: {(said or ['no word'])[0][:200]}")
+        raise Unanswered(f"{argv[0]} exits {done.code}: {(said or ['no word'])[0][:200]}")
     return done.stdout
 
 
@@ -66,7 +77,7 @@ def _database_settings(ask: Ask) -> Mapping[str, str]:
     """slurmdbd's settings. Without it sacctmgr ends with 0 and tells those of its own host alone."""
     settings = parse_settings(ask("sacctmgr", "--readonly", "show", "configuration"))
     if not settings.get(_DATABASE):
-        raise _Unanswered("sacctmgr tells this host's settings and none of slurmdbd's: it does not answer")
+        raise Unanswered("sacctmgr tells this host's settings and none of slurmdbd's: it does not answer")
     return settings
 
 
@@ -77,7 +88,7 @@ def _version(ask: Ask, settings: Mapping[str, str]) -> Finding:
     try:
         database = parse_version(settings[_DATABASE])
         commands = parse_version(ask("scontrol", "--version"))
-    except (_Unanswered, SlurmUnreadable) as error:
+    except (Unanswered, SlurmUnreadable) as error:
         return unknown("slurm.version", str(error), wanted, remedy)
     found = f"slurmdbd {_text(database)}, commands {_text(commands)}"
     if is_safe(database) and is_safe(commands):
@@ -114,7 +125,7 @@ def _store_flags(ask: Ask) -> Finding:
     try:
         settings = parse_settings(ask("scontrol", "show", "config"))
         flags = settings["accountingstoreflags"]
-    except (_Unanswered, SlurmUnreadable) as error:
+    except (Unanswered, SlurmUnreadable) as error:
         return unknown("slurm.store-flags", str(error), wanted, "Start slurmctld, then run the phase again.")
     except KeyError:
         return unknown("slurm.store-flags", "AccountingStoreFlags is not told", wanted, remedy)
@@ -129,7 +140,7 @@ def _cluster(ask: Ask, slurm: Slurm) -> Finding:
     remedy = "Correct slurm.cluster in the profile, or add the cluster to accounting."
     try:
         rows = parse_rows(ask("sacctmgr", *_ROWS, "show", "cluster", "format=cluster"), 1)
-    except (_Unanswered, SlurmUnreadable) as error:
+    except (Unanswered, SlurmUnreadable) as error:
         return unknown("slurm.cluster", str(error), wanted, remedy)
     found = f"clusters {', '.join(row[0] for row in rows) or 'none'}"
     if any(row[0].casefold() == slurm.cluster.casefold() for row in rows):
@@ -145,7 +156,7 @@ def _account(ask: Ask, slurm: Slurm) -> Finding:
     try:
         text = ask("sacctmgr", *_ROWS, "show", "association", *query, "format=account,user")
         rows = parse_rows(text, 2)
-    except (_Unanswered, SlurmUnreadable) as error:
+    except (Unanswered, SlurmUnreadable) as error:
         return unknown("slurm.account", str(error), wanted, remedy)
     account = slurm.parent_account.casefold()
     if any(row[0].casefold() == account and not row[1] for row in rows):
@@ -163,7 +174,7 @@ def _coordinator(ask: Ask, slurm: Slurm, user: str) -> Finding:
             "sacctmgr", *_ROWS, "show", "user", user, "withcoord", "format=user,adminlevel,coordinators"
         )
         rows = parse_rows(text, 3)
-    except (_Unanswered, SlurmUnreadable) as error:
+    except (Unanswered, SlurmUnreadable) as error:
         return unknown("slurm.coordinator", str(error), wanted, remedy)
     own = [row for row in rows if row[0].casefold() == user.casefold()]
     if not own:

@@ -3,26 +3,30 @@ nothing starts.
 """
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from installer.bootstrap.lock import hold
 from installer.domain.checks import Finding, failed, passed, unknown
+from installer.domain.components import RUNTIME
+from installer.domain.evidence import Candidate
 from installer.domain.refusal import Refusal
 from installer.host.commands import CommandError
 from installer.host.context import Host
 from installer.host.files import write_file
 from installer.host.observe import observe_component
 from installer.host.releases import InstalledRelease
-from installer.host.site_inputs import Site
+from installer.host.site_inputs import Site, read_evidence
 from installer.host.systemd import ServiceError
 from installer.phases.checks_component import native_findings, needed_checks, remote_findings
+from installer.phases.checks_evidence import evidence_findings, token_finding
 from installer.phases.checks_host import identity_findings
 from installer.phases.outcome import Outcome, announce, counts, plan_checks, settle
 from installer.phases.rendering import edited_files, rendered_unit
 
 _NEEDED = (
     *("release.sealed", "python.", "identity.", "credentials.", "site-api.", "unit.", "ldap.", "sssd."),
-    *("intake.", "waldur.", "site-agent.", "slurm."),
+    *("intake.", "waldur.", "site-agent.", "slurm.", "runtime."),
 )
 
 
@@ -31,9 +35,11 @@ def plan_validate(host: Host, site: Site) -> Outcome:
     return plan_checks(host, site.profile, "validate", needed_checks(_NEEDED, site.profile))
 
 
-def validate(host: Host, site: Site, release: str, components: tuple[str, ...]) -> Outcome:
+def validate(
+    host: Host, site: Site, release: str, components: tuple[str, ...], evidence: Path | None = None
+) -> Outcome:
     """All checks of the installed release, then one refusal or none. Takes the lock: the probe entry is
-    one.
+    one. ``evidence``: a folder; each contract is judged too then.
     """
     announce(host, "validate", site.profile)
     with hold(host.paths.lock, verb="validate"):
@@ -41,9 +47,11 @@ def validate(host: Host, site: Site, release: str, components: tuple[str, ...]) 
         host.report.say(
             "check", f"pass    release.sealed: {release} is as it was sealed", check="release.sealed"
         )
-        verdict = settle(
-            host, site.profile, "validate", component_findings(host, site, installed, components)
-        )
+        candidates = read_evidence(host.paths, site, evidence, host.limits) if evidence else None
+        findings = component_findings(host, site, installed, components, candidates)
+        if candidates is not None:
+            findings = [*evidence_findings(host, site, installed, components, candidates), *findings]
+        verdict = settle(host, site.profile, "validate", findings)
     return Outcome(
         text=f"validated: release {release} can run {', '.join(components)} here."
         " Installed and validated is not qualified: activate judges the running component",
@@ -52,9 +60,13 @@ def validate(host: Host, site: Site, release: str, components: tuple[str, ...]) 
 
 
 def component_findings(
-    host: Host, site: Site, installed: InstalledRelease, components: tuple[str, ...]
+    host: Host,
+    site: Site,
+    installed: InstalledRelease,
+    components: tuple[str, ...],
+    evidence: Sequence[Candidate] | None = None,
 ) -> list[Finding]:
-    """What must hold for each component before it may run."""
+    """What must hold for each component before it may run. ``evidence``: None while none was handed over."""
     users = {name: installed.component(name).user for name in components}
     findings = identity_findings(host, site.profile, users, must_exist=True)
     for name in components:
@@ -62,6 +74,7 @@ def component_findings(
         findings += remote_findings(host, site, name)
         findings += unit_findings(host, site, installed, name)
         findings += native_findings(host, site, name, users[name])
+        findings += [token_finding(host, site, installed, evidence)] if name == RUNTIME else []
     return findings
 
 
