@@ -44,8 +44,9 @@ COMMON: Mapping[str, str] = {
     for text, code in _22_05.items()
     if all(table.get(text) == code for table in REJECTIONS.values())
 }
-# A token that Slurm refuses says nothing about the command: another token may do. The command waits.
-RETRIED = frozenset({"token_refused", "partition_down"})
+# What says nothing about the command, which waits: another token may do, the partition may be up again, the
+# controller may learn of a user whom this host resolved a moment ago (C12).
+RETRIED = frozenset({"token_refused", "partition_down", "user_unknown"})
 
 
 def known_versions() -> str:

@@ -128,7 +128,7 @@ def test_e3_command_central_knows_as_acknowledged_is_set_aside(world: World) -> 
 DEFINITE = {
     "account_refused", "partition_unknown", "qos_refused", "resources_unavailable", "gres_refused",
     "time_limit_refused", "partition_limit", "policy_limit", "partition_refused", "access_denied",
-    "user_unknown", "site_policy_refused",
+    "site_policy_refused",
 }  # fmt: skip
 
 
@@ -136,6 +136,7 @@ def test_s12_table_of_rejections_is_this() -> None:
     assert {code for table in REJECTIONS.values() for code in table.values()} == DEFINITE | {
         "token_refused",
         "partition_down",
+        "user_unknown",
     }
     assert set(EXIT_CODES.values()) == {
         "workspace_refused", "account_unknown_on_node", "helper_unusable", "tools_missing", "clone_failed",
@@ -152,8 +153,8 @@ def test_s12_definite_rejection_is_refused_by_its_name(world: World, code: str) 
     assert said(world)["ack"] | {"outcome": "refused", "code": code, "jobId": None} == said(world)["ack"]
 
 
-@pytest.mark.parametrize("code", ["token_refused", "partition_down"])
-def test_s12_what_may_pass_is_tried_again(world: World, code: str) -> None:
+@pytest.mark.parametrize("code", ["token_refused", "partition_down", "user_unknown"])
+def test_s12_c12_what_may_pass_is_tried_again(world: World, code: str) -> None:
     world.receive(COMMAND)
     world.outcome = Rejected(code)
     with pytest.raises(UnavailableError) as waits:
