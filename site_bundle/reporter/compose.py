@@ -23,7 +23,7 @@ from site_bundle.kernel.site_api import SiteApi
 from site_bundle.kernel.status_files import StatusFiles
 from site_bundle.kernel.stop import Stop
 from site_bundle.reporter.adapters.intake import INTAKE, IntakeClient
-from site_bundle.reporter.adapters.ldap_directory import LdapDirectory
+from site_bundle.reporter.adapters.ldap_directory import DirectoryApart, LdapDirectory
 from site_bundle.reporter.adapters.slurm_cluster import SlurmCluster
 from site_bundle.reporter.adapters.sqlite_journal import (
     JOURNAL_NAME,
@@ -44,6 +44,7 @@ from site_bundle.reporter.settings import ReporterSettings
 from site_bundle.slurm.client import SlurmClient, SlurmLimits
 
 HTTP_LIMITS = HttpsLimits(answer_bytes=MAX_ACCOUNTS_BYTES)
+DIRECTORY_SECONDS = 120.0  # both searches to their last page
 ASKED_AT_ONCE = 3  # calls of the intake: its answers are waited for side by side, and memory stays bounded
 
 
@@ -55,7 +56,7 @@ class Sources:
     slurm: SlurmClient
     cluster: SlurmCluster
     connection: LoopbackConnection
-    directory: LdapDirectory
+    directory: DirectoryApart
     intake: IntakeClient
     asking: Abreast
     closing: ExitStack
@@ -108,11 +109,15 @@ def sources_of(settings: ReporterSettings, environment: Mapping[str, str], stop:
         slurm=slurm,
         cluster=SlurmCluster(slurm, cluster=settings.cluster, parent_account=settings.policy.parent_account),
         connection=connection,
-        directory=LdapDirectory(
-            connection,
-            people_base=settings.people_base,
-            groups_base=settings.groups_base,
-            gids=settings.gids,
+        directory=DirectoryApart(
+            LdapDirectory(
+                connection,
+                people_base=settings.people_base,
+                groups_base=settings.groups_base,
+                gids=settings.gids,
+            ),
+            seconds=DIRECTORY_SECONDS,
+            waiting=stop.interruptible,
         ),
         intake=IntakeClient(intake, site=settings.site, instance=settings.instance),
         asking=Abreast(ASKED_AT_ONCE, stop.interruptible),

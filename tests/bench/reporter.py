@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -100,6 +100,10 @@ class _Site:
                 for n, project in enumerate(self.project_ids)
             )
         )
+
+    @contextmanager
+    def reading(self) -> Iterator[Callable[[], Directory]]:
+        yield self.read
 
     def read(self) -> Directory:
         people = {

@@ -74,15 +74,16 @@ class ObserveSite:
 
     def _read(self) -> tuple[Sources, dict[str, SiteError]]:
         failed: dict[str, SiteError] = {}
-        listing = self.provider.resources()
-        self.told()
-        slurm = self.cluster.read()
-        self.told()
         directory = retained = None
-        try:
-            directory = self.people.read()
-        except SiteError as error:
-            failed["directory"] = error
+        with self.people.reading() as people:
+            listing = self.provider.resources()
+            self.told()
+            slurm = self.cluster.read()
+            self.told()
+            try:
+                directory = people()
+            except SiteError as error:
+                failed["directory"] = error
         self.told()
         try:
             retained = self.platform.retained()

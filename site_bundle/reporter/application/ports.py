@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -49,7 +50,13 @@ class Cluster(Protocol):
 class People(Protocol):
     """The directory's people and groups."""
 
-    def read(self) -> Directory: ...
+    def reading(self) -> AbstractContextManager[Callable[[], Directory]]:
+        """Begins to read; what the block is given waits for the whole and answers it. Nothing of it goes on
+        after the block.
+        """
+
+    def read(self) -> Directory:
+        """Begun and waited for."""
 
 
 class Platform(Protocol):
