@@ -165,7 +165,16 @@ def _account(row: Mapping[str, Any]) -> str:
 def _run(row: Mapping[str, Any]) -> str:
     reason = f" ({row['reason']})" if row["reason"] else ""
     where = f"{row['runId']}  {row['site']:<12} {row['projectId']}"
-    return f"{where}  {row['state']}{reason}  {row['ageSeconds']} s"
+    line = f"{where}  {row['state']}{reason}  {row['ageSeconds']} s"
+    waiting = row["waiting"]
+    if waiting is not None:
+        since = "" if waiting["ageSeconds"] is None else f" for {waiting['ageSeconds']} s"
+        line += f"\n    waits{since}: {waiting['what']} {waiting['remedy']}"
+    if row["cleanupRefusal"] is not None:
+        line += (
+            f"\n    account kept: the Site refused the cleanup ({row['cleanupRefusal']}); see `explain run`"
+        )
+    return line
 
 
 def _project(row: Mapping[str, Any]) -> str:

@@ -5,12 +5,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from central.execution.adapters.postgres_audit import PostgresAudit
 from central.execution.adapters.postgres_maintenance import PostgresMaintenance
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.adapters.run_evidence import KnownCommand, KnownRun, RunEvidence
 from central.execution.application.ports import AccountAwaits, AccountChanged
 from central.execution.domain.maintenance import in_force
-from central.execution.domain.run import Run, Stage
+from central.execution.domain.run import Cleanup, Run, RunState, Stage
+from central.execution.domain.words import CLEANUP_REFUSED, words_of
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.domain.grant import Scope
 from central.kernel.database import Database
@@ -53,6 +55,22 @@ def run_row(run: KnownRun, now: datetime) -> dict[str, Any]:
         "released": run.released,
         "published": run.published == run.revision,
         "ageSeconds": max(0, int((now - run.changed_at).total_seconds())),
+        "waiting": _waiting_row(run, now),
+        "cleanupRefusal": run.cleanup_refusal,
+    }
+
+
+def _waiting_row(run: KnownRun, now: datetime) -> dict[str, Any] | None:
+    """What a Run waits for, in words, since when, and what ends it."""
+    words = words_of(run.reason) if run.state == RunState.WAITING else None
+    if words is None:
+        return None
+    since = run.waits_since
+    return {
+        "since": format_rfc3339(since) if since else None,
+        "ageSeconds": max(0, int((now - since).total_seconds())) if since else None,
+        "what": words.what,
+        "remedy": words.remedy,
     }
 
 
@@ -78,6 +96,10 @@ def _links(
     wanted, identity = run.request, run.identity
     reason = f" ({run.reason})" if run.reason else ""
     yield link("run", f"{run.state.value}{reason}, revision {run.revision}", run.changed_at, now)
+    words = words_of(run.reason)
+    if words is not None:
+        name = "waits" if run.state is RunState.WAITING else "ended"
+        yield link(name, f"{words.what} {words.remedy}", run.waits_since, now)
     yield link("wish", f"Project {wanted.project_id}, by Party {run.created_by}", run.created_at, now)
     left = int((wanted.deadline - now).total_seconds())
     text = f"{format_rfc3339(wanted.deadline)}, " + (f"in {left} s" if left > 0 else "PASSED")
@@ -95,9 +117,10 @@ def _links(
     yield _maintenance(database, run, now)
     yield _site(database, run, now)
     commands = {each.command_id: each for each in evidence.commands(run.run_id)}
+    yield from _attempts(run, now)
     for stage in run.attempt.stages:
         yield _stage(stage, commands, now)
-    yield from _end(evidence, known, run, commands, now)
+    yield from _end(database, known, run, commands, now)
 
 
 def _allocation(database: Database, run: Run, now: datetime) -> Link:
@@ -167,7 +190,7 @@ def _stage(stage: Stage, commands: dict[UUID, KnownCommand], now: datetime) -> L
 
 
 def _end(
-    evidence: RunEvidence, known: KnownRun, run: Run, commands: dict[UUID, KnownCommand], now: datetime
+    database: Database, known: KnownRun, run: Run, commands: dict[UUID, KnownCommand], now: datetime
 ) -> Iterator[Link]:
     if run.cancellation is not None:
         asked = run.cancellation
@@ -179,11 +202,42 @@ def _end(
     elif run.output_awaited is not None:
         yield Link("output", f"{run.output_awaited.ref}: the Git host has not confirmed it yet", None, None)
     if run.cleanup is not None:
-        command = commands.get(run.cleanup.command_id)
-        done = "done" if run.cleanup.done else "asked for"
-        yield link("cleanup", done, command.issued_at if command else None, now)
-    given = evidence.credentials(run.run_id)
+        yield _cleanup(run.cleanup, commands, now)
+    given = RunEvidence(database).credentials(run.run_id)
     yield Link("credentials", f"{given.asked} asked for, {given.outstanding} not taken back", None, None)
     said = "said to the others" if known.published == known.revision else "NOT yet said to the others"
     kept = "released" if known.released else "kept for it"
+    if known.cleanup_refusal is not None:
+        kept = f"KEPT until the refused cleanup is over. {CLEANUP_REFUSED.remedy}"
     yield Link("account kept", f"{kept}; revision {known.revision} {said}", None, None)
+    for use in PostgresAudit(database).uses(run.run_id):
+        yield link(
+            "used",
+            f"{use.permission} by Party {use.actor}, first {format_rfc3339(use.first_at)}",
+            use.last_at,
+            now,
+        )
+
+
+def _attempts(run: Run, now: datetime) -> Iterator[Link]:
+    """Each attempt before the latest, how it ended, and who asked for the next."""
+    for attempt in run.attempts:
+        if attempt.past is not None:
+            reason = f" ({attempt.past.reason})" if attempt.past.reason else ""
+            yield Link(f"attempt {attempt.number}", f"{attempt.past.state.value}{reason}", None, None)
+        elif attempt.asked_by is not None:
+            asked = f"a retry, asked for by Party {attempt.asked_by}"
+            yield link(f"attempt {attempt.number}", asked, attempt.asked_at, now)
+
+
+def _cleanup(cleanup: Cleanup, commands: dict[UUID, KnownCommand], now: datetime) -> Link:
+    command = commands.get(cleanup.command_id)
+    asked = f", asked for {cleanup.issues} times" if cleanup.issues > 1 else ""
+    if cleanup.settlement is not None:
+        said = cleanup.settlement
+        return link("cleanup", f"SETTLED by {said.by}: {said.reason}", said.at, now)
+    if cleanup.refusal is not None:
+        text = f"REFUSED: {cleanup.refusal}{asked}. {CLEANUP_REFUSED.what}"
+        return link("cleanup", text, cleanup.refused_at, now)
+    text = ("done" if cleanup.done else "asked for") + asked
+    return link("cleanup", text, command.issued_at if command else None, now)

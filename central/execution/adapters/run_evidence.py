@@ -25,6 +25,8 @@ class KnownRun:
     revision: int
     published: int
     released: bool
+    waits_since: datetime | None
+    cleanup_refusal: str | None
 
 
 @dataclass(frozen=True, slots=True)

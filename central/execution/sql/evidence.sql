@@ -2,7 +2,7 @@
 
 -- name: runs
 SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.created_at, r.changed_at, r.deadline,
-       r.revision, r.published, r.released
+       r.revision, r.published, r.released, r.waits_since, r.cleanup_refusal
   FROM execution.runs r
  WHERE (%(site)s::text IS NULL OR r.site = %(site)s)
    AND (%(project_id)s::uuid IS NULL OR r.project_id = %(project_id)s)
@@ -13,7 +13,7 @@ SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.create
 -- name: page_of_site
 -- A Site's Runs before one of them, newest first.
 SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.created_at, r.changed_at, r.deadline,
-       r.revision, r.published, r.released
+       r.revision, r.published, r.released, r.waits_since, r.cleanup_refusal
   FROM execution.runs r
  WHERE r.site = %(site)s
    AND (%(after)s::uuid IS NULL
@@ -23,7 +23,7 @@ SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.create
 
 -- name: run
 SELECT r.run_id, r.project_id, r.site, r.created_by, r.state, r.reason, r.created_at, r.changed_at, r.deadline,
-       r.revision, r.published, r.released
+       r.revision, r.published, r.released, r.waits_since, r.cleanup_refusal
   FROM execution.runs r
  WHERE r.run_id = %(run_id)s;
 

@@ -16,8 +16,9 @@ from central.execution.application.answer_work import AnswerWork
 from central.execution.application.ports import StoreCommand
 from central.execution.application.publish_work import PublishWork
 from central.execution.domain.accept import accept, run_id_of
-from central.execution.domain.progress import cancel
-from central.execution.domain.run import Run
+from central.execution.domain.attempts import retry
+from central.execution.domain.progress import acknowledge, cancel, record_result
+from central.execution.domain.run import Run, Verdict
 from central.execution.entrypoints.work_questions import WorkQuestions
 from central.kernel.broker import Message
 from central.kernel.database import Database, DatabaseOptions
@@ -30,7 +31,7 @@ from central.retention.domain.accepted_work import AcceptedWork
 from central.retention.domain.ids import Owner
 from central.retention.entrypoints.events import read_event
 from tests.postgres.conftest import PgServer
-from tests.unit.central.execution.values import IDENTITY, MEMBER, NOW, OTHER, REQUEST
+from tests.unit.central.execution.values import IDENTITY, MEMBER, NOW, OTHER, REQUEST, accepted, ended
 
 EXECUTION = Owner("execution")
 
@@ -169,3 +170,43 @@ def test_p27_what_moves_while_it_is_published_is_told_again(
     publish(NOW)
     assert publish(NOW).changed == 1
     assert [read_event(each.topic, each.body).item.revision for each in said] == [1, 2]
+
+
+def said(runs: PostgresRuns, run_id: UUID, named: UUID, verdict: Verdict) -> Run:
+    """The Site accepts a command and ends it so; nobody publishes between."""
+    runs.move(command(), run_id, lambda run: acknowledge(run, named, accepted(), NOW), NOW)
+    return runs.move(command(), run_id, lambda run: record_result(run, named, ended(verdict), NOW), NOW).run
+
+
+def test_p27_each_attempt_is_an_item_and_a_release_is_final(
+    pg_server: PgServer,
+    database_name: str,
+    open_database: Callable[[DatabaseOptions], Database],
+    runs: PostgresRuns,
+    passes: PostgresPasses,
+) -> None:
+    [first] = create(runs, 1)
+    project = PostgresRuns(
+        open_database(DatabaseOptions(pg_server.role_url("pharos_project_api", database_name)))
+    )
+    sent: list[Message] = []
+    publish = PublishWork(passes, runs, sent.extend)
+    publish(NOW)
+    stage = first.attempt.stages[0].command_id
+    assert stage is not None
+    over = said(runs, first.run_id, stage, Verdict.FAILED)
+    assert over.cleanup is not None
+    said(runs, first.run_id, over.cleanup.command_id, Verdict.COMPLETED)
+    again = project.move(command(), first.run_id, lambda run: retry(run, OTHER, NOW), NOW).run
+    sent.clear()
+    publish(NOW)
+    told = [read_event(message.topic, message.body).item for message in sent]
+    assert [(item.item_id, item.state.value) for item in told] == [
+        (first.run_id, "released"),
+        (again.attempt.attempt_id, "required"),
+    ]
+    snapshot = AnswerWork(passes, uuid4).take(NOW)
+    assert snapshot.count == 2
+    page = passes.page(snapshot.snapshot_id, None, 10)
+    assert page is not None
+    assert {item_id for item_id, _ in page} == {first.run_id, again.attempt.attempt_id}

@@ -169,7 +169,7 @@ def test_s2_an_output_the_git_host_does_not_have_is_none(world: World, site: Scr
     try:
         ref = command["action"]["outputs"]["ref"]
         assert site.result(command, output={"ref": ref, "commit": "f" * 40})[0] == 200
-        assert world.state(member, run)[0] == "running", "nobody knows yet"
+        until(lambda: world.state(member, run) == ("waiting", "output_awaiting_git"))
     finally:
         world.giver.out_of_order = False
     until(lambda: world.state(member, run) == ("failed", "output_unconfirmed"))

@@ -32,6 +32,7 @@ COMMENT ON TABLE execution.audit IS
 
 GRANT SELECT, INSERT ON execution.past_items TO pharos_project_api;
 GRANT SELECT ON execution.past_items TO pharos_execution, pharos_operator;
+GRANT SELECT ON execution.audit TO pharos_overview;
 GRANT SELECT, INSERT, UPDATE (last_at) ON execution.audit TO pharos_project_api, pharos_site_api;
 GRANT SELECT ON execution.audit TO pharos_operator;
 GRANT UPDATE (item_id, waits_since, cleanup_refusal) ON execution.runs
