@@ -90,7 +90,8 @@ class Computing:
             accounting = ["sacct", "-nPX", "-j", job, "-o", "User,State"]
             self.tell.typed(" ".join(accounting))
             self.tell.fact(self.road.host.exec(accounting).stdout.strip())
-            self.tell.fact(f"the Run is {shown['state']}, by Party {shown['cancelledBy']}")
+            self.tell.typed(f"pharos-central explain run {run}")
+            self.tell.fact(self.road.central.administer("explain", "run", run).stdout.strip())
 
     def take_off(self) -> str:
         """A Run that computes until it is told to go on; its id."""

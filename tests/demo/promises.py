@@ -40,8 +40,8 @@ def each_run_ended_once_and_truly(shown: Shown, runs: Sequence[Run]) -> None:
     assert jobs(shown.host, cancelled) == {
         "stage-in": [told["stage-in"]["jobId"]], "compute": [told["compute"]["jobId"]], "stage-out": []
     }  # fmt: skip
-    everything = shown.host.exec(["sacct", "-anPX", "-S", "2020-01-01", "-o", "JobID"]).stdout.split()
-    assert len(everything) == 8, "no job of the Site's is anybody else's"
+    named = shown.host.exec(["sacct", "-anPX", "-S", "2020-01-01", "-o", "JobName%200"]).stdout.split()
+    assert sum(name.startswith("pharos:") for name in named) == 8, "no job but those of these three Runs"
 
 
 def the_third_was_in_flight(shown: Shown, run: Run) -> None:
