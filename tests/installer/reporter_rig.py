@@ -104,7 +104,15 @@ class FakeSlurm:
 
     def scontrol(self, words: Sequence[str]) -> Completed:
         return self._answer(
-            words, {"--version": "slurm-wlm 24.11.5\n", "show config": recorded("scontrol-config")}
+            words,
+            {
+                "--version": "slurm-wlm 24.11.5\n",
+                "show config": recorded("scontrol-config"),
+                "show partition": recorded("scontrol-partition-staging")
+                + recorded("scontrol-partition-compute"),
+                "show slurmd": recorded("scontrol-slurmd"),
+                "show node cn01": recorded("scontrol-node"),
+            },
         )
 
     def sacctmgr(self, words: Sequence[str]) -> Completed:
@@ -116,6 +124,7 @@ class FakeSlurm:
                 "show cluster": "icarus\n",
                 "show association": "pharos|\npharos|alice\npharos|bob\n",
                 "show user pharos-agent": "pharos-agent|None|pharos\n",
+                "show user pharos-runtime": "pharos-runtime|None|pharos\n",
             },
         )
 

@@ -18,6 +18,8 @@ from installer.bootstrap.inputs import Trust
 from installer.bootstrap.seal import seal_tree
 from installer.cli import run
 from installer.composition import Ports
+from installer.domain.contracts import CONTRACTS as ALL_CONTRACTS
+from installer.domain.contracts import NEEDS
 from installer.domain.limits import Limits
 from installer.domain.manifest import Component, JournalSchemas, Manifest, ManifestFile, encode, release_id
 from installer.host.paths import HostPaths
@@ -27,7 +29,7 @@ UNIT = "pharos-ssh-access.service"
 TOKEN = "phs1_" + "0" * 32 + "_" + "A" * 43
 IDENTITY = "cn=pharos-ssh-access,ou=services,dc=icarus,dc=example"
 PEOPLE = "ou=people,ou=pharos,dc=icarus,dc=example"
-USERS = {"ssh-access": "pharos-ssh-access", "reporter": "pharos-agent"}
+USERS = {"ssh-access": "pharos-ssh-access", "reporter": "pharos-agent", "runtime": "pharos-runtime"}
 CONTRACTS = {"central-bootstrap": "1", "beto-synchronisation": "1", "member-site-project-bindings": "1"}
 TEMPLATE = """[Unit]
 Description=agent, version {version}
@@ -90,6 +92,31 @@ def reporter_profile() -> dict[str, Any]:
     whole = {**PROFILE, **REPORTER_SECTIONS, "components": ["ssh-access", "reporter"]}
     document: dict[str, Any] = json.loads(json.dumps(whole))
     document["ldap"]["agent"] = dict(AGENT)
+    return document
+
+
+RUNTIME_SECTION: dict[str, object] = {
+    "staging": {
+        "partition": "staging",
+        "max_time_seconds": 3600,
+        "internet": {"nodes": "cn01", "by": "the network's administrators", "date": "2026-05-01"},
+    },
+    "compute": {"partition": "compute", "max_time_seconds": 86400},
+    "scratch": "/scratch/pharos",
+    "members_group": {
+        "name": "pharos-users",
+        "approved": {"by": "the site's administrators", "date": "2026-05-01"},
+    },
+    "repository": {"hosts": ["git.lab.test:8447"], "ca_file": ""},
+    "member_tokens": {"user_claim": "preferred_username", "jwks_file": ""},
+}
+
+
+def runtime_profile() -> dict[str, Any]:
+    """A profile with the runtime alone, to be changed by a test."""
+    slurm = {"cluster": "icarus", "parent_account": "pharos"}
+    whole = {**PROFILE, "slurm": slurm, "runtime": RUNTIME_SECTION, "components": ["runtime"]}
+    document: dict[str, Any] = json.loads(json.dumps(whole))
     return document
 
 
@@ -234,6 +261,7 @@ class Rig:
         dirty: bool = False,
         behaviour: Behaviour | None = None,
         components: tuple[str, ...] = ("ssh-access",),
+        template: bytes | None = None,
     ) -> str:
         """A sealed release, laid down as ``install`` leaves it (its environment is a stand-in)."""
         manifest = Manifest(
@@ -262,13 +290,13 @@ class Rig:
                     unit=f"pharos-{name}.service",
                     user=USERS[name],
                     journal_schemas=JournalSchemas(reads, reads[-1]),
-                    contracts=tuple(CONTRACTS),
+                    contracts=NEEDS[name],
                 )
                 for name in components
             },
             controller_requirements="requirements/controller.txt",
             overrides=(),
-            contracts=CONTRACTS,
+            contracts=dict.fromkeys(ALL_CONTRACTS, "1"),
             dirty=dirty,
         )
         data = encode(manifest)
@@ -277,8 +305,8 @@ class Rig:
         (root / "units").mkdir(parents=True)
         (root / "manifest.json").write_bytes(data)
         for component in components:
-            template = TEMPLATE.format(version=version, script=f"pharos-{component}").encode()
-            (root / f"units/pharos-{component}.service.j2").write_bytes(template)
+            usual = TEMPLATE.format(version=version, script=f"pharos-{component}").encode()
+            (root / f"units/pharos-{component}.service.j2").write_bytes(template or usual)
             venv = self.paths.venv(name, component)
             (venv / "bin").mkdir(parents=True)
             (venv / "pharos-release").write_text(name)

@@ -109,7 +109,7 @@ class FakeHost:
             done = self._systemctl(list(argv[1:]))
             self.after_call()
             return done
-        if program in {"pharos-ssh-access", "pharos-reporter"} and argv[1] == "status":
+        if program in {"pharos-ssh-access", "pharos-reporter", "pharos-runtime"} and argv[1] == "status":
             return Completed(code=self._behaviour_of_path(argv[0]).status_code, stdout="{}", stderr="")
         if program in {"systemd-sysusers", "systemd-tmpfiles"}:
             return self._host_file(program)
