@@ -135,22 +135,6 @@ def test_s1_cancel_of_a_running_job_and_of_one_that_waits(scene: Running) -> Non
     assert scene.jobs(late) == []
 
 
-def test_s1_a10_requeued_job_is_one_job(scene: Running) -> None:
-    attempt = Attempt(scene)
-    scene.start()
-    attempt.result(attempt.submit("stage-in"))
-    compute = attempt.compute("sh", "-c", "[ -e ../again ] && exit 0; touch ../again; sleep 60")
-    job = attempt.ack(compute)["jobId"]
-    until(lambda: "RUNNING" in scene.slurm("squeue", "-h", "-j", job, "-o", "%T"), 10.0)
-    scene.slurm("sleep", "2")
-    scene.slurm("scontrol", "requeue", job)
-    scene.slurm("scontrol", "update", f"JobId={job}", "EligibleTime=now")
-    result = attempt.result(compute, 180.0)
-    assert result["verdict"] == "completed", result
-    assert result["usage"]["elapsedSeconds"] >= 2
-    assert scene.jobs(compute) == [job]
-
-
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
