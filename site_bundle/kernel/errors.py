@@ -15,6 +15,10 @@ class SiteError(Exception):
         self.wanted = wanted
         self.remedy = remedy
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """As it is, whatever its class asks for when it is made (`kernel.helper`)."""
+        return _as_it_was, (type(self), self.args, dict(vars(self)))
+
     def __str__(self) -> str:
         parts = [f"{self.code}: {self.found}"]
         if self.wanted:
@@ -22,6 +26,12 @@ class SiteError(Exception):
         if self.remedy:
             parts.append(f"remedy: {self.remedy}")
         return "; ".join(parts)
+
+
+def _as_it_was(kind: type[SiteError], args: tuple[object, ...], told: dict[str, object]) -> SiteError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(told)
+    return error
 
 
 class SettingsError(SiteError):

@@ -1,6 +1,7 @@
 """One HTTPS origin, called by one component: bytes out, bytes in, three outcomes (X1, I18).
 
-The standard library's client: retries and redirects are not wanted here, little memory is (S10).
+The standard library's client: retries and redirects are not wanted here, little memory is (S10), so it is
+imported by the process that calls, when it calls.
 
 1. TLS 1.2 or newer against one CA file or the system's store; no proxy, no environment variable, is
    consulted.
@@ -13,17 +14,20 @@ The standard library's client: retries and redirects are not wanted here, little
 
 from __future__ import annotations
 
-import http.client
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from site_bundle.kernel.errors import RefusedError, UnavailableError
 from site_bundle.kernel.files import UntrustedInputError, read_input
+
+if TYPE_CHECKING:
+    import http.client
+    import ssl
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,8 @@ class HttpsOrigin:
     def _exchange(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], wait: float
     ) -> Answer:
+        import http.client
+
         deadline = time.monotonic() + self._limits.whole_seconds + wait
         kept = connection = self._kept()
         try:
@@ -172,6 +178,8 @@ class HttpsOrigin:
         return connection.getresponse()
 
     def _connect(self) -> http.client.HTTPSConnection:
+        import http.client
+
         parts = urlsplit(self._origin)
         connection = http.client.HTTPSConnection(
             parts.hostname or "", parts.port, timeout=self._limits.connect_seconds, context=self._tls()
@@ -184,6 +192,8 @@ class HttpsOrigin:
         return connection
 
     def _tls(self) -> ssl.SSLContext:
+        import ssl
+
         peer, ca_file = self._peer, self._ca_file
         try:
             cadata = _authority(ca_file, self._limits) if ca_file else None
@@ -214,6 +224,8 @@ class HttpsOrigin:
             part = response.read1(64 * 1024)
             if not part:
                 if response.length:
+                    import http.client
+
                     raise http.client.IncompleteRead(b"", response.length)
                 response.close()
                 return b"".join(parts)
@@ -229,6 +241,8 @@ class HttpsOrigin:
             parts.append(part)
 
     def _unreachable(self, error: Exception) -> PeerUnavailableError:
+        import ssl
+
         kind = type(error).__name__
         if isinstance(error, ssl.SSLError):
             why = getattr(error, "verify_message", "") or getattr(error, "reason", None) or kind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import importlib
 import os
 import pwd
 from collections.abc import Mapping
@@ -54,7 +55,7 @@ def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
         return (Check.of_error("settings", error),)
     except SiteError as error:
         return (Check.of_error("credential", error),)
-    sources = sources_of(settings, environment, Stop())
+    sources = sources_of(settings, environment, Stop(), helped=False)
     checks = CheckSelf(
         offering=sources.waldur.ask,
         cluster=sources.cluster,
@@ -84,6 +85,7 @@ def _prepared(environment: Mapping[str, str], user: str) -> ReporterSettings:
         password=Credential(value=settings.password.read()),
     )
     load_ldap3()
+    importlib.import_module("http.client")
     codecs.lookup("idna")
     statements()
     become_component(user, settings.state_directory)

@@ -12,8 +12,8 @@ from functools import partial
 
 from site_bundle.directory.connection import DirectoryLimits
 from site_bundle.directory.loopback import LoopbackConnection
-from site_bundle.kernel.abreast import Abreast
 from site_bundle.kernel.health import Health
+from site_bundle.kernel.helper import Helper
 from site_bundle.kernel.https import HttpsLimits, HttpsOrigin
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.notify import Notifier
@@ -23,7 +23,7 @@ from site_bundle.kernel.site_api import SiteApi
 from site_bundle.kernel.status_files import StatusFiles
 from site_bundle.kernel.stop import Stop
 from site_bundle.reporter.adapters.intake import INTAKE, IntakeClient
-from site_bundle.reporter.adapters.ldap_directory import DirectoryApart, LdapDirectory
+from site_bundle.reporter.adapters.ldap_directory import LdapDirectory
 from site_bundle.reporter.adapters.slurm_cluster import SlurmCluster
 from site_bundle.reporter.adapters.sqlite_journal import (
     JOURNAL_NAME,
@@ -36,7 +36,9 @@ from site_bundle.reporter.application.apply_identities import ApplyIdentities
 from site_bundle.reporter.application.check_usage import CheckUsage
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits
 from site_bundle.reporter.application.observe_site import Observed, ObserveSite
-from site_bundle.reporter.application.send_reports import SendReports, Sent
+from site_bundle.reporter.application.ports import Report
+from site_bundle.reporter.application.read_outside import Outside, Reading, ReadOutside
+from site_bundle.reporter.application.send_reports import Answered, Intake, SendReports, Sent
 from site_bundle.reporter.entrypoints.loop import Loop, LoopLimits
 from site_bundle.reporter.entrypoints.status_document import Telemetry
 from site_bundle.reporter.entrypoints.telling import Telling, needed_checks
@@ -44,29 +46,58 @@ from site_bundle.reporter.settings import ReporterSettings
 from site_bundle.slurm.client import SlurmClient, SlurmLimits
 
 HTTP_LIMITS = HttpsLimits(answer_bytes=MAX_ACCOUNTS_BYTES)
-DIRECTORY_SECONDS = 120.0  # both searches to their last page
-ASKED_AT_ONCE = 3  # calls of the intake: its answers are waited for side by side, and memory stays bounded
+READ_SECONDS, SEND_SECONDS = 240.0, 60.0  # below the watchdog's; each exchange has a limit of its own
+READ, SEND = "read", "send"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideByHelper:
+    """`Reading`, done by the helper while Slurm answers this process."""
+
+    helper: Helper
+
+    def begin(self) -> None:
+        self.helper.ask(READ)
+
+    def whole(self) -> Outside:
+        found: Outside = self.helper.answer(READ_SECONDS)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeByHelper:
+    """`Intake`, spoken to by the helper."""
+
+    helper: Helper
+
+    def send(self, report: Report) -> Answered:
+        answered: Answered = self.helper.call(SEND, report, seconds=SEND_SECONDS)
+        return answered
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The adapters of a process; `close` ends their connections."""
+    """The adapters of a process, called by it (`doctor`) or by the helper; `close` ends their connections."""
 
     waldur: WaldurResources
     slurm: SlurmClient
     cluster: SlurmCluster
     connection: LoopbackConnection
-    directory: DirectoryApart
+    directory: LdapDirectory
     intake: IntakeClient
-    asking: Abreast
+    outside: Reading
+    sending: Intake
+    helper: Helper
     closing: ExitStack
 
     def close(self) -> None:
         self.closing.close()
 
 
-def sources_of(settings: ReporterSettings, environment: Mapping[str, str], stop: Stop) -> Sources:
-    """Everything the reporter asks; nothing is asked yet."""
+def sources_of(
+    settings: ReporterSettings, environment: Mapping[str, str], stop: Stop, *, helped: bool
+) -> Sources:
+    """Everything the reporter asks; nothing is asked yet. `helped`: a helper speaks to all but Slurm."""
     closing = ExitStack()
     waldur = HttpsOrigin(
         peer=WALDUR,
@@ -97,30 +128,34 @@ def sources_of(settings: ReporterSettings, environment: Mapping[str, str], stop:
         limits=SlurmLimits(),
         waiting=stop.interruptible,
     )
+    directory = LdapDirectory(
+        connection,
+        people_base=settings.people_base,
+        groups_base=settings.groups_base,
+        gids=settings.gids,
+    )
+    resources = WaldurResources(
+        waldur,
+        prefix=settings.waldur_prefix,
+        token=settings.waldur_token,
+        offering_id=settings.offering_id,
+        http_limits=HTTP_LIMITS,
+        limits=WaldurLimits(),
+    )
+    client = IntakeClient(intake, site=settings.site, instance=settings.instance)
+    reading = ReadOutside(resources, directory, client)
+    helper = Helper({READ: reading.whole, SEND: client.send}, stop.interruptible)
+    closing.callback(helper.end)
     return Sources(
-        waldur=WaldurResources(
-            waldur,
-            prefix=settings.waldur_prefix,
-            token=settings.waldur_token,
-            offering_id=settings.offering_id,
-            http_limits=HTTP_LIMITS,
-            limits=WaldurLimits(),
-        ),
+        waldur=resources,
         slurm=slurm,
         cluster=SlurmCluster(slurm, cluster=settings.cluster, parent_account=settings.policy.parent_account),
         connection=connection,
-        directory=DirectoryApart(
-            LdapDirectory(
-                connection,
-                people_base=settings.people_base,
-                groups_base=settings.groups_base,
-                gids=settings.gids,
-            ),
-            seconds=DIRECTORY_SECONDS,
-            waiting=stop.interruptible,
-        ),
-        intake=IntakeClient(intake, site=settings.site, instance=settings.instance),
-        asking=Abreast(ASKED_AT_ONCE, stop.interruptible),
+        directory=directory,
+        intake=client,
+        outside=OutsideByHelper(helper) if helped else reading,
+        sending=IntakeByHelper(helper) if helped else client,
+        helper=helper,
         closing=closing,
     )
 
@@ -135,10 +170,8 @@ def observe_site(
 ) -> ObserveSite:
     """The pass."""
     return ObserveSite(
-        provider=sources.waldur,
+        outside=sources.outside,
         cluster=sources.cluster,
-        people=sources.directory,
-        platform=sources.intake,
         journal=journal,
         outbox=journal,
         apply=ApplyIdentities(sources.cluster, journal, settings.observe, checkpoint=checkpoint),
@@ -165,9 +198,7 @@ def send_reports(
 ) -> SendReports:
     """The delivery."""
     split = partial(halves, new_id=uuid.uuid4)
-    return SendReports(
-        sources.intake, journal, split, checkpoint=checkpoint, told=told, asking=sources.asking
-    )
+    return SendReports(sources.sending, journal, split, checkpoint=checkpoint, told=told)
 
 
 def run_reporter(
@@ -184,7 +215,7 @@ def run_reporter(
     # A large journal takes its time to be checked: microseconds, sd_notify(3).
     notifier.send("STATUS=checking the journal", "EXTEND_TIMEOUT_USEC=300000000")
     journal = open_report_journal(settings.state_directory / JOURNAL_NAME)
-    sources = sources_of(settings, environment, stop)
+    sources = sources_of(settings, environment, stop, helped=True)
     telling = Telling(
         log=log,
         health=Health(needed_checks()),
@@ -206,6 +237,7 @@ def run_reporter(
         usage=CheckUsage(sources.cluster),
         outbox=journal,
         commands=lambda: sources.slurm.runs,
+        rest=sources.helper.end,
         telling=telling,
         stop=stop,
         limits=limits,
@@ -225,7 +257,7 @@ def run_once(
 ) -> tuple[Observed, Sent, int]:
     """One pass and one delivery: what was found, what was sent, and how many commands were run."""
     journal = open_report_journal(settings.state_directory / JOURNAL_NAME)
-    sources = sources_of(settings, environment, stop)
+    sources = sources_of(settings, environment, stop, helped=False)
     try:
         observed = observe_site(settings, sources, journal).run(now=utc_now())
         sent = send_reports(sources, journal).run(now=utc_now())

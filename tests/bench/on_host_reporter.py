@@ -2,7 +2,8 @@
 
 `on_host_reporter.py`, with the reporter's settings in its environment: what the service does once a minute,
 without the waiting that follows. `pass_s` leaves interpreter, imports and the journal's opening out, as
-`on_host_upstream.py` does with the other agent's start; `commands` counts the processes it started.
+`on_host_upstream.py` does with the other agent's start, but not what each pass imports anew in its helper;
+`commands` counts the processes it started.
 """
 
 import json
@@ -13,7 +14,6 @@ BEGIN = perf_counter()
 
 
 def main() -> None:
-    from site_bundle.directory.ldap3_parts import load_ldap3
     from site_bundle.kernel.identity import become_component
     from site_bundle.kernel.runtime import utc_now
     from site_bundle.kernel.stop import Stop
@@ -23,11 +23,10 @@ def main() -> None:
     from site_bundle.reporter.settings import reporter_settings
 
     settings = reporter_settings(os.environ)
-    load_ldap3()
     statements()
     become_component(USER, settings.state_directory)
     journal = open_report_journal(settings.state_directory / JOURNAL_NAME)
-    sources = sources_of(settings, os.environ, Stop())
+    sources = sources_of(settings, os.environ, Stop(), helped=True)
     ready = perf_counter()
     observed = observe_site(settings, sources, journal).run(now=utc_now())
     read = perf_counter()

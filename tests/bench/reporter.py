@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from site_bundle.reporter.adapters.wire import SetEncoding, encode_report
 from site_bundle.reporter.application.apply_identities import ApplyIdentities
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits
 from site_bundle.reporter.application.observe_site import ObserveSite
+from site_bundle.reporter.application.read_outside import ReadOutside
 from site_bundle.reporter.domain.marker import Identity
 from site_bundle.reporter.domain.policy import Policy, Range
 from site_bundle.reporter.domain.sources import (
@@ -101,10 +102,6 @@ class _Site:
             )
         )
 
-    @contextmanager
-    def reading(self) -> Iterator[Callable[[], Directory]]:
-        yield self.read
-
     def read(self) -> Directory:
         people = {
             name: (Person(uuid5(SPACE, name), 5_000_000 + n, 5_500_000),) for n, name in enumerate(self.names)
@@ -149,10 +146,8 @@ def _observing(number: int) -> Iterator[tuple[ObserveSite, SlurmClient]]:
         )
         yield (
             ObserveSite(
-                provider=site,
+                outside=ReadOutside(site, site, site),
                 cluster=slurm,
-                people=site,
-                platform=site,
                 journal=journal,
                 outbox=journal,
                 apply=ApplyIdentities(slurm, journal, observe=False),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from collections.abc import Iterator
 from uuid import UUID
 
 from site_bundle.directory.connection import LdapConnection
 from site_bundle.directory.entries import RawEntry
 from site_bundle.directory.errors import DirectoryUnavailableError
-from site_bundle.kernel.apart import apart
 from site_bundle.reporter.domain.policy import Range
 from site_bundle.reporter.domain.sources import Directory, Person, fold
 
 PAGE = 500  # entries ldap3 holds at once
-Waiting = Callable[[], AbstractContextManager[None]]
 
 
 class LdapDirectory:
@@ -80,45 +76,3 @@ def _number(entry: RawEntry, name: str) -> int | None:
     texts = entry.texts(name)
     plain = len(texts) == 1 and texts[0].isascii() and texts[0].isdecimal() and len(texts[0]) <= 10
     return int(texts[0]) if plain else None
-
-
-class DirectoryApart:
-    """The port `People` whose search is done apart: what LDAP needs of memory is not kept (S10)."""
-
-    def __init__(self, directory: LdapDirectory, *, seconds: float, waiting: Waiting = nullcontext) -> None:
-        """`seconds`: for the whole search; `waiting` surrounds the wait for it."""
-        self._directory = directory
-        self._seconds = seconds
-        self._waiting = waiting
-
-    @contextmanager
-    def reading(self) -> Iterator[Callable[[], Directory]]:
-        with apart(lambda: _plain(self._directory.read()), self._waiting) as work:
-            yield lambda: _directory(work.result(self._seconds))
-
-    def read(self) -> Directory:
-        with self.reading() as found:
-            return found()
-
-
-def _plain(found: Directory) -> tuple[object, ...]:
-    """As plain values, for the way between processes."""
-    people = {
-        name: [
-            (one.entry_uuid.bytes if one.entry_uuid is not None else None, one.uid_number, one.gid_number)
-            for one in entries
-        ]
-        for name, entries in found.people.items()
-    }
-    return people, list(found.memberships), list(found.group_ids), list(found.folded)
-
-
-def _directory(plain: tuple[Any, ...]) -> Directory:
-    people, memberships, group_ids, folded = plain
-    shown = {
-        name: tuple(
-            Person(UUID(bytes=raw) if raw is not None else None, uid, gid) for raw, uid, gid in entries
-        )
-        for name, entries in people.items()
-    }
-    return Directory(shown, frozenset(memberships), frozenset(group_ids), frozenset(folded))

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from uuid import UUID
 
 from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.application.apply_identities import ApplyIdentities, Difference
@@ -18,13 +17,11 @@ from site_bundle.reporter.application.ports import (
     AppliedJournal,
     Cluster,
     Outbox,
-    People,
-    Platform,
-    Provider,
 )
+from site_bundle.reporter.application.read_outside import Reading
 from site_bundle.reporter.domain.decide import Decision, decide
 from site_bundle.reporter.domain.policy import Policy
-from site_bundle.reporter.domain.sources import Project, Row, RowState, Sources
+from site_bundle.reporter.domain.sources import Row, Sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +40,8 @@ class Observed:
 class ObserveSite:
     """The use case. `told` is called after each step: work goes on."""
 
-    provider: Provider
+    outside: Reading
     cluster: Cluster
-    people: People
-    platform: Platform
     journal: AppliedJournal
     outbox: Outbox
     apply: ApplyIdentities
@@ -72,48 +67,15 @@ class ObserveSite:
         self.checkpoint("reports-journalled")
         return Observed(now, decision, tuple(differences), len(reports), failed, sources.listing.rows)
 
-    def _read(self) -> tuple[Sources, dict[str, SiteError]]:
-        failed: dict[str, SiteError] = {}
-        directory = retained = None
-        with self.people.reading() as people:
-            listing = self.provider.resources()
-            self.told()
-            slurm = self.cluster.read()
-            self.told()
-            try:
-                directory = people()
-            except SiteError as error:
-                failed["directory"] = error
+    def _read(self) -> tuple[Sources, Mapping[str, SiteError]]:
+        self.outside.begin()
+        slurm = self.cluster.read()
         self.told()
-        try:
-            retained = self.platform.retained()
-        except SiteError as error:
-            failed["retained"] = error
-        live = {row.project_id for row in listing.rows if row.state is not RowState.TERMINATED}
-        projects = self._projects(sorted(live), failed) if directory is not None else {}
+        found = self.outside.whole()
+        self.told()
         applied = self.journal.applied()
-        return Sources(listing, slurm, directory, projects, retained, applied), failed
-
-    def _projects(self, wanted: Sequence[UUID], failed: dict[str, SiteError]) -> dict[UUID, Project | None]:
-        """A list each; one that cannot be told takes no other with it. Where nothing was told, no more is
-        asked for.
-        """
-        found: dict[UUID, Project | None] = {}
-        left = wanted
-        while left:
-            try:
-                answers = self.platform.projects(left)
-            except SiteError as error:
-                failed["members"] = error
-                break
-            for project, answer in answers.items():
-                if isinstance(answer, SiteError):
-                    failed["members"] = answer
-                else:
-                    found[project] = answer
-            left = left[len(answers) :]
-            self.told()
-        return found
+        sources = Sources(found.listing, slurm, found.directory, found.projects, found.retained, applied)
+        return sources, found.failed
 
     def _again(self, sources: Sources) -> Sources:
         """The same sources with the comments and the journal as they are after the act."""

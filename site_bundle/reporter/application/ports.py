@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -50,13 +49,7 @@ class Cluster(Protocol):
 class People(Protocol):
     """The directory's people and groups."""
 
-    def reading(self) -> AbstractContextManager[Callable[[], Directory]]:
-        """Begins to read; what the block is given waits for the whole and answers it. Nothing of it goes on
-        after the block.
-        """
-
-    def read(self) -> Directory:
-        """Begun and waited for."""
+    def read(self) -> Directory: ...
 
 
 class Platform(Protocol):

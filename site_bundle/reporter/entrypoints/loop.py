@@ -62,6 +62,7 @@ class Loop:
         usage: CheckUsage,
         outbox: Outbox,
         commands: Callable[[], int],
+        rest: Callable[[], None],
         telling: Telling,
         stop: Stop,
         limits: LoopLimits,
@@ -69,12 +70,13 @@ class Loop:
         monotonic: Callable[[], float],
         draw: Callable[[], float],
     ) -> None:
-        """`commands`: how many native commands were run since the start."""
+        """`commands`: how many native commands were run since the start. `rest` is called before a wait."""
         self._observe = observe
         self._send = send
         self._usage = usage
         self._outbox = outbox
         self._commands = commands
+        self._ends = rest
         self._telling = telling
         self._stop = stop
         self._limits = limits
@@ -159,6 +161,7 @@ class Loop:
             self._telling.compared(compared)
 
     def _rest(self) -> None:
+        self._ends()
         pause = min(self._due.observe, self._due.send) - self._monotonic()
         self._stop.sleep(max(0.01, min(pause, self._limits.longest_sleep_seconds)))
 
