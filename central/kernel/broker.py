@@ -96,6 +96,10 @@ class Subscription(Protocol):
         """Answers a question and settles it."""
         ...
 
+    def answer_all(self, answers: Sequence[tuple[Delivery, bytes]]) -> None:
+        """As `answer`, several at once, all or none."""
+        ...
+
 
 class Broker(Protocol):
     """What carries messages. Safe to share between threads."""
@@ -131,6 +135,28 @@ class Broker(Protocol):
     def dead_letters(self, queue: str, limit: int = 100) -> Sequence[DeadLetter]:
         """What was buried in a queue, oldest first."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ManyQuestions:
+    """How many questions are put: `at_once` of them in the queue, so that others' are answered between, each
+    such turn waited for `seconds`.
+    """
+
+    at_once: int
+    seconds: float
+
+
+def ask_in_turns(
+    broker: Broker, queue: str, questions: Mapping[UUID, bytes], limits: ManyQuestions
+) -> Mapping[UUID, bytes]:
+    """The answer to each, however many there are; `Unavailable` as soon as a turn's does not come."""
+    answers: dict[UUID, bytes] = {}
+    asked = list(questions.items())
+    for start in range(0, len(asked), limits.at_once):
+        turn = dict(asked[start : start + limits.at_once])
+        answers |= broker.ask_all(queue, turn, timeout=limits.seconds)
+    return answers
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,17 @@ class _PostgresSubscription:
 
     def answer(self, question: Delivery, body: bytes) -> None:
         """See `Subscription`."""
-        params = {"queue": self._queue, "position": question.position, "body": body}
+        self.answer_all([(question, body)])
+
+    def answer_all(self, answers: Sequence[tuple[Delivery, bytes]]) -> None:
+        """See `Subscription`."""
+        if not answers:
+            return
+        params = {
+            "queue": self._queue,
+            "positions": [question.position for question, _ in answers],
+            "bodies": [body for _, body in answers],
+        }
         self._database.run(lambda tx: tx.execute(self._queries["answer"], params), repeatable=True)
 
     def _settle(self, query: str, deliveries: Sequence[Delivery], **more: object) -> None:

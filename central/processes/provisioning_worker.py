@@ -16,7 +16,7 @@ from uuid import UUID
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from central.kernel.broker import Act, Broker, Consumer, QueueSpec
+from central.kernel.broker import Act, Broker, Consumer, ManyQuestions, QueueSpec, ask_in_turns
 from central.kernel.broker_administration import Administration, Enrolment
 from central.kernel.database import Database
 from central.kernel.errors import Unavailable
@@ -45,8 +45,8 @@ from central.projects.entrypoints.events import QUEUES, ViewConsumer
 VIEWS_IDENTITY: Final = "pharos_resource_provisioning_views"
 READER_IDENTITY: Final = "pharos_resource_provisioning_reader"
 QUESTION_SECONDS: Final = 10.0
-ANSWERS_A_SECOND: Final = 200
-"""What Beto is granted for many questions at once, beside `QUESTION_SECONDS`."""
+MANY: Final = ManyQuestions(at_once=100, seconds=QUESTION_SECONDS)
+"""Of a list with thousands of members: nobody else's question waits behind more than these."""
 _LOG: Final = logging.getLogger("central.projects")
 
 
@@ -145,8 +145,7 @@ class BetoView:
             return self.broker.ask(QUEUE, question_id, body, timeout=QUESTION_SECONDS)
 
         def ask_all(questions: Mapping[UUID, bytes]) -> Mapping[UUID, bytes]:
-            seconds = QUESTION_SECONDS + len(questions) / ANSWERS_A_SECOND
-            return self.broker.ask_all(QUEUE, questions, timeout=seconds)
+            return ask_in_turns(self.broker, QUEUE, questions, MANY)
 
         return BetoQuestions(ask, ask_all=ask_all)
 

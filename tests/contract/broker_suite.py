@@ -16,7 +16,16 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from central.kernel.broker import Broker, Consumer, Delivery, Message, MessageRefused, QueueSpec
+from central.kernel.broker import (
+    Broker,
+    Consumer,
+    Delivery,
+    ManyQuestions,
+    Message,
+    MessageRefused,
+    QueueSpec,
+    ask_in_turns,
+)
 from central.kernel.errors import Unavailable
 
 ATTEMPTS = 3
@@ -201,6 +210,39 @@ class BrokerSuite:
             assert answer.result(timeout=60) == b"!"
         rig.sleep(rig.lease)
         assert rig.fetch(queue) == []
+
+    def test_answers_may_be_given_together_and_a_second_one_is_dropped(self, rig: Rig) -> None:
+        queue = rig.declare()
+        questions = {uuid4(): bytes([number]) for number in range(3)}
+        with ThreadPoolExecutor(1) as pool, rig.broker.subscribe(queue) as subscription:
+            answers = pool.submit(rig.broker.ask_all, queue, questions, timeout=120.0)
+            asked: list[Delivery] = []
+            while len(asked) < len(questions):
+                asked += subscription.fetch(3, wait=60.0)
+            subscription.answer_all([])
+            subscription.answer_all([(one, one.message.body + b"!") for one in asked])
+            subscription.answer_all([(one, b"another") for one in asked])
+            assert answers.result(timeout=60) == {one: body + b"!" for one, body in questions.items()}
+        rig.sleep(rig.lease)
+        assert rig.fetch(queue) == []
+
+    def test_many_questions_are_put_in_turns_so_that_others_are_answered_between(self, rig: Rig) -> None:
+        queue = rig.declare()
+        questions = {uuid4(): bytes([number]) for number in range(7)}
+        with ThreadPoolExecutor(1) as pool, rig.broker.subscribe(queue) as subscription:
+            limits = ManyQuestions(at_once=3, seconds=120.0)
+            answers = pool.submit(ask_in_turns, rig.broker, queue, questions, limits)
+            waiting: list[int] = []
+            while sum(waiting) < len(questions):
+                asked = subscription.fetch(10, wait=60.0)
+                waiting.append(len(asked))
+                subscription.answer_all([(one, one.message.body) for one in asked])
+            assert max(waiting) <= 3
+            assert answers.result(timeout=60) == questions
+            silent = pool.submit(ask_in_turns, rig.broker, queue, questions, ManyQuestions(3, 0.2))
+            with pytest.raises(Unavailable):
+                silent.result(timeout=60)
+        assert ask_in_turns(rig.broker, queue, {}, limits) == {}
 
     def test_several_questions_have_an_answer_each_or_none(self, rig: Rig) -> None:
         queue = rig.declare()

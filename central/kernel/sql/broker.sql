@@ -107,12 +107,14 @@ INSERT INTO broker.dead_letters (queue, position, message_id, topic, body, attem
 SELECT queue, position, message_id, topic, body, attempts, %(reason)s FROM gone;
 
 -- name: answer
--- Settles a question and keeps its answer; a second answer is dropped.
+-- Settles questions and keeps their answers; a second answer is dropped.
 WITH settled AS (
-    DELETE FROM broker.deliveries
-    WHERE queue = %(queue)s AND position = %(position)s AND question_until IS NOT NULL RETURNING message_id
+    DELETE FROM broker.deliveries d
+    USING unnest(%(positions)s::bigint[], %(bodies)s::bytea[]) AS g (position, body)
+    WHERE d.queue = %(queue)s AND d.position = g.position AND d.question_until IS NOT NULL
+    RETURNING d.message_id, g.body
 ), kept AS (
-    INSERT INTO broker.answers (question_id, body) SELECT message_id, %(body)s FROM settled ON CONFLICT DO NOTHING
+    INSERT INTO broker.answers (question_id, body) SELECT message_id, body FROM settled ON CONFLICT DO NOTHING
 )
 SELECT pg_notify('pharos_broker_answers', message_id::text) FROM settled;
 

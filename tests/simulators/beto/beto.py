@@ -134,7 +134,8 @@ class Beto(Mouth):
         item = self.truth.projects.get(project)
         if item is None:
             return {"error": "not_allowed", "detail": "no such Project"}
-        member = party in self.truth.verified(project) and item["lifecycle"] == "active"
+        listed = any(one["partyId"] == party and one["binding"] for one in item["members"])
+        member = listed and item["lifecycle"] == "active"
         allowed = member and (project, party) not in self.denied
         authority = self.truth.authorities.get(project)
         return {

@@ -194,3 +194,7 @@ class _MemorySubscription:
 
     def answer(self, question: Delivery, body: bytes) -> None:
         self._broker.answered(self._queue, question, body)
+
+    def answer_all(self, answers: Sequence[tuple[Delivery, bytes]]) -> None:
+        for question, body in answers:
+            self.answer(question, body)

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from central.kernel.broker import Broker, QueueSpec
+from central.kernel.broker import Broker, Delivery, QueueSpec
 from tests.simulators.beto.beto import QUESTIONS
 from tests.simulators.mouth import Faults, QuestionMalformed
+
+AT_ONCE = 50
+"""Questions answered together."""
 
 
 class Speaker(Protocol):
@@ -49,7 +52,8 @@ def _answer(
 ) -> None:
     with broker.subscribe(queue) as subscription:
         while not stop.is_set():
-            for question in subscription.fetch(10, wait=0.2):
+            answers: list[tuple[Delivery, bytes]] = []
+            for question in subscription.fetch(AT_ONCE, wait=0.2):
                 if beto.faults.silent:
                     subscription.nack([question], "silent")
                     continue
@@ -59,4 +63,5 @@ def _answer(
                     malformed.append(error)
                     subscription.reject([question], f"query_malformed: {error}")
                 else:
-                    subscription.answer(question, answer)
+                    answers.append((question, answer))
+            subscription.answer_all(answers)
