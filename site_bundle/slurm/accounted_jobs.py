@@ -1,4 +1,4 @@
-"""`sacct`: every run of some users' jobs since an instant, requeued runs each once (S1; A05, A10,
+"""`sacct`: every run of some accounts' jobs since an instant, requeued runs each once (S1; A05, A10,
 A17–A22).
 """
 
@@ -57,13 +57,14 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ShowRuns:
-    """Runs of `uids` on `cluster` that were there at `since` or later; with `jobs`, of these alone, whenever.
+    """Runs in `accounts` of `cluster` that were there at `since` or later; with `jobs`, these alone, whenever.
 
-    A job that was cancelled before it was eligible to run is shown among `jobs` alone.
+    Never asked by user: one who left the directory is an error (A43). A job that was cancelled before it was
+    eligible to run is shown among `jobs` alone.
     """
 
     cluster: str
-    uids: Sequence[int]
+    accounts: Sequence[str]
     since: datetime | None
     fence: str
     jobs: Sequence[str] = ()
@@ -76,9 +77,9 @@ class ShowRuns:
             *flags,
             f"--delimiter={checked_fence(self.fence)}",
             f"--clusters={self.cluster}",
-            f"--uid={','.join(str(uid) for uid in self.uids)}",
+            "--allusers",
             *began,
-            *([f"--jobs={','.join(self.jobs)}"] if self.jobs else []),
+            f"--jobs={','.join(self.jobs)}" if self.jobs else f"--accounts={','.join(self.accounts)}",
             f"--format={','.join(_FIELDS)}",
         ]
 

@@ -3,8 +3,8 @@
 1. Absolute paths, argument lists, no shell; an environment of its own: C locale, UTC, times as seconds (A04,
    A16, W07, F8). Of the caller's environment only SLURM_CONF is passed on.
 2. A command that takes too long, or says too much, is ended with its whole process group (F9).
-3. Any other exit status than 0 is SlurmUnavailableError with the first line of its complaint: an empty answer
-   counts only from a command that succeeded (A29, W17).
+3. Any other exit status than 0, and any error it speaks of, is SlurmUnavailableError with the first line of
+   its complaint: an empty answer counts only from a command that succeeded (A29, A43, W17).
 4. Bytes that are no UTF-8 are replaced (A04, F10).
 """
 
@@ -177,7 +177,7 @@ class SlurmClient:
                 status = process.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired as error:
                 raise _late(argv) from error
-        if judged and status != 0:
+        if judged and (status != 0 or _complains(argv, complaint)):
             raise _refused(argv, f"exit {status}: {_first_line(bytes(complaint))}")
 
     @contextmanager
@@ -259,6 +259,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with suppress(BrokenPipeError):
                 stream.close()
+
+
+def _complains(argv: list[str], complaint: bytes | bytearray) -> bool:
+    """Whether the command speaks of an error: with exit 0 its answer is then less than was asked for."""
+    mark = f"{argv[0]}: error:".encode()
+    return any(line.startswith(mark) for line in complaint.split(b"\n"))
 
 
 def _first_line(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""`squeue`: every job of some users that slurmctld still knows, ended ones included (S1, A02, A04, A06)."""
+"""`squeue`: every job in some accounts that slurmctld still knows, ended ones too (S1, A02, A04, A06)."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class ShowQueue:
-    """Jobs of `uids`, by number: a user who left the directory is still asked for (A43)."""
+    """Jobs in `accounts`, never of users: of one who left the directory squeue says "Invalid user", lists
+    none of their jobs, and ends with 0 (A43).
+    """
 
-    uids: Sequence[int]
+    accounts: Sequence[str]
     fence: str
 
     def argv(self) -> list[str]:
         fence = checked_fence(self.fence)
         wanted = ",".join(f"{field}:{fence}" for field in _FIELDS)
-        users = ",".join(str(uid) for uid in self.uids)
         return [
             "squeue",
             "--noheader",
             "--local",
             "--all",
             "--states=all",
-            f"--user={users}",
+            f"--account={','.join(self.accounts)}",
             f"--Format={wanted}",
         ]
 

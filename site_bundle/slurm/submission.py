@@ -93,13 +93,14 @@ def submitted_job(exited: Exited) -> SubmittedJob | None:
 
 @dataclass(frozen=True, slots=True)
 class CancelJob:
-    """One job, if it is this user's: a process each, so that one that is gone stops no other (A36)."""
+    """One job: a process each, so that one that is gone stops no other (A36). No filter by user, which would
+    find nobody who left the directory (A43): whose it is was seen in the queue.
+    """
 
     job_id: str
-    uid: int
 
     def argv(self) -> list[str]:
-        return ["scancel", f"--user={self.uid}", self.job_id]
+        return ["scancel", self.job_id]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from tests.lab.record_slurm import ENVIRONMENT
 
 FENCE = "@abcdefghijklmnop@"
 MARKER = "pharos:00000000-0000-4000-8000-000000000202:compute:00000000-0000-4000-8000-000000000204"
-UIDS = (5000001, 5000002)
+ACCOUNTS = ("pharos",)
 SINCE = datetime(2020, 1, 1, tzinfo=UTC)
 READS: dict[str, Command[object]] = {
-    "runtime-squeue": ShowQueue(UIDS, FENCE),
-    "runtime-sacct": ShowRuns("icarus", UIDS, SINCE, FENCE),
+    "runtime-squeue": ShowQueue(ACCOUNTS, FENCE),
+    "runtime-sacct": ShowRuns("icarus", ACCOUNTS, SINCE, FENCE),
     "runtime-association-ids": ShowAssociationIds("icarus", "pharos", "alice"),
     "runtime-version": ShowVersion(),
 }
@@ -48,8 +48,8 @@ timed=$(as alice -J timed --time=0:01 --signal=9@0 --wrap='sleep 100')
 sleep 3
 scontrol requeue $requeued
 runuser -u bob -- true
-runuser -u pharos-runtime -- scancel --user=5000001 $held
-runuser -u pharos-runtime -- scancel --user=5000001 $running
+runuser -u pharos-runtime -- scancel $held
+runuser -u pharos-runtime -- scancel $running
 sleep 4
 """
 
@@ -61,7 +61,7 @@ def main(host_name: str, folder: Path) -> int:
     subprocess.run(host.command(["bash", "-s"]), input=PREPARE.encode(), check=False, timeout=120)
     for name, command in READS.items():
         (folder / f"{name}.txt").write_bytes(_run(host, command.argv()))
-    for words in (["scancel", "--user=5000001", "999999"], ["scancel", "--user=5000001", "1"]):
+    for words in (["scancel", "999999"], ["scancel", "1"]):
         asked = host.command([*ENVIRONMENT, *words], user="pharos-runtime")
         done = subprocess.run(asked, capture_output=True, timeout=60, check=False)
         sys.stderr.write(f"{words}: exit {done.returncode} {done.stdout!r} {done.stderr!r}\n")

@@ -127,3 +127,21 @@ def test_5_a12_a33_job_with_the_markers_name_of_another_member_is_not_taken_for_
     )
     result = attempt.result(compute)
     assert (result["verdict"], result["exitCode"]) == ("failed", 5)
+
+
+def test_6_a43_job_of_a_member_who_left_the_directory_is_observed_and_cancelled(scene: Running) -> None:
+    """And nobody else's is lost sight of meanwhile: Slurm's commands refuse a user who does not resolve."""
+    first, second, other = Attempt(scene, "bob"), Attempt(scene, "bob"), Attempt(scene, "alice")
+    for attempt in (first, second, other):
+        assert attempt.result(attempt.submit("stage-in"))["verdict"] == "completed"
+    ends, runs = first.compute("sleep", "8"), second.compute("sleep", "200")
+    assert first.ack(ends)["outcome"] == second.ack(runs)["outcome"] == "accepted"
+    entry = "uid=bob,ou=people,ou=pharos,dc=icarus,dc=example"
+    scene.slurm("ldapdelete", "-Q", "-Y", "EXTERNAL", "-H", "ldapi:///", entry)
+    scene.slurm("sss_cache", "-E")
+    assert until(lambda: scene.slurm("getent", "passwd", "5000002") == "", 10.0)
+    stays = other.compute("sleep", "2")
+    second.cancel()
+    assert first.result(ends)["verdict"] == "completed"
+    assert second.result(runs)["verdict"] == "cancelled"
+    assert other.result(stays)["verdict"] == "completed"

@@ -29,21 +29,21 @@ class SlurmJobs:
         self._cluster = cluster
         self._fence = fence
 
-    def queue(self, uids: Sequence[int]) -> tuple[QueuedJob, ...]:
-        return tuple(_queued(row) for row in self._client.read(ShowQueue(uids, self._fence)))
+    def queue(self, accounts: Sequence[str]) -> tuple[QueuedJob, ...]:
+        return tuple(_queued(row) for row in self._client.read(ShowQueue(accounts, self._fence)))
 
     def accounting(
-        self, uids: Sequence[int], since: datetime | None, jobs: Sequence[str]
+        self, accounts: Sequence[str], since: datetime | None, jobs: Sequence[str]
     ) -> tuple[AccountedRun, ...]:
         rows: list[RunRow] = []
         if since is not None:
-            rows += self._client.read(ShowRuns(self._cluster, uids, since, self._fence))
+            rows += self._client.read(ShowRuns(self._cluster, accounts, since, self._fence))
         if jobs:
-            rows += self._client.read(ShowRuns(self._cluster, uids, None, self._fence, jobs))
+            rows += self._client.read(ShowRuns(self._cluster, accounts, None, self._fence, jobs))
         return tuple(_run(row) for row in dict.fromkeys(rows))
 
-    def cancel(self, job_id: str, uid: int) -> None:
-        exited = self._client.cancel(CancelJob(job_id, uid))
+    def cancel(self, job_id: str) -> None:
+        exited = self._client.cancel(CancelJob(job_id))
         if exited.status != 0 and not any(word in exited.complaint for word in _GONE):
             raise SlurmUnavailableError(
                 "slurm_cancel_refused",

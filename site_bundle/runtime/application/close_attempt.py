@@ -52,12 +52,12 @@ class CloseAttempt:
         stages = self.journal.stages_of(closing.command.attempt_id)
         if not stages:
             return
-        uid = closing.command.identity.uid_number
-        look = Look(now, self.cluster.queue([uid]), ())
+        accounts = sorted({stage.command.identity.account for stage in stages})
+        look = Look(now, self.cluster.queue(accounts), ())
         failed: SiteError | None = None
         for _, job_id in to_cancel(stages, look):
             try:
-                self.cluster.cancel(job_id, uid)
+                self.cluster.cancel(job_id)
                 self.events.cancelled(closing.command, job_id)
             except SiteError as error:
                 failed = error

@@ -61,8 +61,8 @@ class ObserveJobs:
         return Looked(still, changed, look)
 
     def _look(self, stages: Sequence[Stage], now: datetime) -> Look:
-        uids = sorted({stage.command.identity.uid_number for stage in stages})
-        queue = self.cluster.queue(uids)
+        accounts = sorted({stage.command.identity.account for stage in stages})
+        queue = self.cluster.queue(accounts)
         self.events.progress()
         first = Look(now, queue, ())
         unclear = [each for each in stages if not any(job.active for job in seen(each, first).queue)]
@@ -71,7 +71,7 @@ class ObserveJobs:
         lost = [each.intent_at for each in unclear if each.job is None and each.intent_at is not None]
         since = min(lost) - CLOCKS_APART if lost else None
         jobs = [each.job.job_id for each in unclear if each.job is not None]
-        return replace(first, accounting=self.cluster.accounting(uids, since, jobs))
+        return replace(first, accounting=self.cluster.accounting(accounts, since, jobs))
 
     def _judge(self, stage: Stage, look: Look) -> Stage:
         after = after_look(stage, look, self.graces, cluster=self.cluster_name)

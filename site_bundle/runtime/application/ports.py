@@ -180,14 +180,14 @@ class Submission(Protocol):
 class Cluster(Protocol):
     """Queue, accounting and cancelling as the coordinator. UnavailableError."""
 
-    def queue(self, uids: Sequence[int]) -> tuple[QueuedJob, ...]: ...
+    def queue(self, accounts: Sequence[str]) -> tuple[QueuedJob, ...]: ...
 
     def accounting(
-        self, uids: Sequence[int], since: datetime | None, jobs: Sequence[str]
+        self, accounts: Sequence[str], since: datetime | None, jobs: Sequence[str]
     ) -> tuple[AccountedRun, ...]:
-        """Runs of these users since an instant, and of these jobs whenever."""
+        """Runs in these accounts since an instant, and of these jobs whenever."""
 
-    def cancel(self, job_id: str, uid: int) -> None:
+    def cancel(self, job_id: str) -> None:
         """Asked to end, or gone already. UnavailableError otherwise."""
 
 

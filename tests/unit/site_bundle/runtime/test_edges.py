@@ -31,10 +31,10 @@ def jobs(exited: Exited) -> SlurmJobs:
 
 def test_a36_job_that_is_gone_is_cancelled() -> None:
     gone = "scancel: error: Kill job error on job id 7: Invalid job id specified\n"
-    jobs(Exited(1, "", gone)).cancel("7", 5000001)
-    jobs(Exited(0, "", "")).cancel("7", 5000001)
+    jobs(Exited(1, "", gone)).cancel("7")
+    jobs(Exited(0, "", "")).cancel("7")
     with pytest.raises(UnavailableError) as refused:
-        jobs(Exited(1, "", "scancel: error: Access/permission denied\n")).cancel("7", 5000001)
+        jobs(Exited(1, "", "scancel: error: Access/permission denied\n")).cancel("7")
     assert refused.value.code == "slurm_cancel_refused"
 
 

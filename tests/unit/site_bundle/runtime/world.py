@@ -126,7 +126,7 @@ class World:
             return UnknownOutcome()
         return Accepted(str(6 + len(self.jobs)), None)
 
-    def queue(self, _uids: Sequence[int]) -> tuple[QueuedJob, ...]:
+    def queue(self, _accounts: Sequence[str]) -> tuple[QueuedJob, ...]:
         if self.down:
             raise UnavailableError("slurm_unavailable", found="squeue: exit 1")
         state = "COMPLETED" if self.done else "RUNNING"

@@ -52,6 +52,14 @@ def test_a29_recorded_outage_of_the_controller(tmp_path: Path) -> None:
         client(tmp_path).read(ShowRunningJobs())
 
 
+@pytest.mark.parametrize("output", ["", "7|p1|\\n"])
+def test_x1_a43_an_answer_with_an_error_beside_it_is_none(tmp_path: Path, output: str) -> None:
+    """Seen with 24.11: squeue passes over a user it cannot resolve, says so, and ends with 0."""
+    command(tmp_path, "squeue", f"printf '{output}'; echo 'squeue: error: Invalid user: 5000001' >&2")
+    with pytest.raises(SlurmUnavailableError, match="Invalid user: 5000001"):
+        client(tmp_path).read(ShowRunningJobs())
+
+
 @pytest.mark.parametrize("language", ["C", "POSIX", "en_US.ISO-8859-1", None])
 def test_a04_bytes_that_are_no_utf8_hide_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str | None

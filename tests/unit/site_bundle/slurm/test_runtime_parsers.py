@@ -18,11 +18,11 @@ from site_bundle.slurm.submission import (
     SubmittedJob,
     submitted_job,
 )
-from tests.lab.record_jobs import FENCE, MARKER, SINCE, UIDS
+from tests.lab.record_jobs import ACCOUNTS, FENCE, MARKER, SINCE
 from tests.unit.site_bundle.slurm.recordings import recorded
 
-QUEUE = ShowQueue(UIDS, FENCE)
-RUNS = ShowRuns("icarus", UIDS, SINCE, FENCE)
+QUEUE = ShowQueue(ACCOUNTS, FENCE)
+RUNS = ShowRuns("icarus", ACCOUNTS, SINCE, FENCE)
 
 
 def queue_row(*fields: str) -> str:
@@ -97,8 +97,10 @@ def test_A08_A09_arrays_and_het_jobs_are_rows_with_numbers() -> None:
 
 def test_A16_A43_A47_own_times_own_numbers() -> None:
     argv = QUEUE.argv()
-    assert "--user=5000001,5000002" in argv and "--states=all" in argv
-    assert "--uid=5000001,5000002" in RUNS.argv() and "--starttime=2020-01-01T00:00:00" in RUNS.argv()
+    assert "--account=pharos" in argv and "--states=all" in argv
+    assert {"--allusers", "--accounts=pharos"} <= set(
+        RUNS.argv()
+    ) and "--starttime=2020-01-01T00:00:00" in RUNS.argv()
 
 
 def test_A17_cancelled_before_it_began() -> None:
@@ -170,7 +172,7 @@ def test_A34_answer_of_sbatch(output: str, found: SubmittedJob | None) -> None:
 
 
 def test_A36_one_scancel_a_job() -> None:
-    assert CancelJob("4121", 5000001).argv() == ["scancel", "--user=5000001", "4121"]
+    assert CancelJob("4121").argv() == ["scancel", "4121"]
 
 
 @pytest.mark.parametrize(
