@@ -86,12 +86,12 @@ class Computing:
             self.tell.typed(f"curl -X POST … {self.alice.url}/{run}/cancel")
             self.alice.cancel(run, "enough for a demo")
             shown = self._follow(run, has_ended)
-            assert shown["state"] == "cancelled", shown
+            assert shown["state"] == "cancelled", self._explained(run)
             accounting = ["sacct", "-nPX", "-j", job, "-o", "User,State"]
             self.tell.typed(" ".join(accounting))
             self.tell.fact(self.road.host.exec(accounting).stdout.strip())
             self.tell.typed(f"pharos-central explain run {run}")
-            self.tell.fact(self.road.central.administer("explain", "run", run).stdout.strip())
+            self.tell.fact(self._explained(run))
 
     def take_off(self) -> str:
         """A Run that computes until it is told to go on; its id."""
@@ -119,7 +119,7 @@ class Computing:
     def _completed(self, run: str) -> None:
         """Follows it to its good end: the output's bytes, one Slurm job a stage."""
         shown = self._follow(run, has_ended)
-        assert shown["state"] == "completed", shown
+        assert shown["state"] == "completed", self._explained(run)
         ran = jobs(self.road.host, shown)
         assert all(len(each) == 1 for each in ran.values()), ran
         told = ", ".join(f"{stage} {each[0]}" for stage, each in ran.items())
@@ -144,9 +144,13 @@ class Computing:
     def _computing(self, run: str) -> str:
         """Until the job of its compute stage runs; the job."""
         shown = self.bob.wait(run, lambda shown: bool(_compute(shown).get("jobId")) or has_ended(shown))
+        assert not has_ended(shown), self._explained(run)
         job = str(_compute(shown)["jobId"])
         assert wait_until(lambda: self._state(job) == "RUNNING", 30.0, every=0.2), self._state(job)
         return job
+
+    def _explained(self, run: str) -> str:
+        return self.road.central.administer("explain", "run", run).stdout.strip()
 
     def _state(self, job: str) -> str:
         return self.road.host.exec(["squeue", "-h", "-j", job, "-o", "%T"], check=False).stdout.strip()

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.journeys.releases import ROOT
 from tests.lab.host import LabHost
+from tests.lab.processes import ProcessIdentity, identify
 from tests.lab.registry import HostRecord
 
 
@@ -37,9 +38,16 @@ class Shown:
         return LabHost.attach(self.record.name)
 
     @property
-    def git(self) -> Path:
+    def central(self) -> Path:
         assert self.record.scratch is not None
-        return self.record.scratch / "central/git/demo/work.git"
+        return self.record.scratch / "central"
+
+    def processes(self) -> list[ProcessIdentity]:
+        """Central's, its stand-ins' and PostgreSQL's, as they are now."""
+        pids: dict[str, int] = json.loads((self.central / "dev.json").read_bytes())["pids"]
+        found = {name: identify(pid) for name, pid in pids.items()}
+        assert len(found) > 10 and None not in found.values(), found
+        return [each for each in found.values() if each is not None]
 
     def run(self, run: str) -> dict[str, Any]:
         return typed(f"{self._runs}/{run}")
@@ -58,4 +66,5 @@ class Shown:
         return printed(self.said, "bob's Runs")
 
     def _git(self, *words: str) -> bytes:
-        return subprocess.run(["git", "-C", self.git, *words], capture_output=True, check=True).stdout
+        bare = self.central / "git/demo/work.git"
+        return subprocess.run(["git", "-C", bare, *words], capture_output=True, check=True).stdout

@@ -21,6 +21,7 @@ from tests.journeys.releases import ROOT
 from tests.lab.erase import traces
 from tests.lab.fixtures import lab_tree
 from tests.lab.host import LabHost
+from tests.lab.processes import is_alive
 from tests.lab.reclaim import reclaim
 from tests.lab.registry import HostRecord
 from tests.lab.sshlogin import PEOPLE, MemberKey, directory_keys
@@ -113,14 +114,16 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
     the_page_answers(shown, runs)
     a_run_of_the_readers_own(shown)
     taken_off(shown.host)
+    stood = shown.processes()
     assert taken_down() == "demo: ended, nothing is left\n"
+    assert not [each for each in stood if is_alive(each)]
     nothing_is_left(record)
 
 
 def test_a_killed_demo_is_swept_away_by_reclaim() -> None:
     with subprocess.Popen(DEMO, cwd=ROOT, stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
-        assert any("preflight" in line for line in demo.stdout)
+        assert any("Site API" in line for line in demo.stdout)
         record = standing()
         os.kill(demo.pid, signal.SIGKILL)
     sweep = [sys.executable, "-m", "tests.lab", "reclaim"]
