@@ -57,7 +57,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ShowRuns:
-    """Runs in `accounts` of `cluster` that were there at `since` or later; with `jobs`, these alone, whenever.
+    """Runs in `accounts` of `cluster` there at `since` or later; with `jobs`, these alone, whenever.
 
     Never asked by user: one who left the directory is an error (A43). A job that was cancelled before it was
     eligible to run is shown among `jobs` alone.
