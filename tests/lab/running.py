@@ -33,6 +33,7 @@ REPOSITORY = "group/work.git"
 PASSWORD = "planted-repository-password-7f3a"  # planted: it must be found nowhere
 STAGING = {"cpu": 1000, "memory": 256 << 20}
 PYTHON = ["/usr/bin/python3.13", "-B", "-m"]
+CONSOLE = ("site_bundle.runtime.main", "run")
 
 
 class Running:
@@ -148,6 +149,9 @@ class Running:
 
     # The process.
 
+    program: tuple[str, ...] = ("tests.site.driven_runtime",)
+    """What `start` runs; `CONSOLE` is the Runtime with limits of its own."""
+
     def start(self, **drive: Any) -> None:
         """The Runtime as a unit of its user with the members' group; `drive`: tests/site/driven_runtime."""
         self.stop()
@@ -163,7 +167,7 @@ class Running:
                 "-E", f"PHAROS_RUNTIME_STATE_DIRECTORY={STATE}",
                 "-E", f"PHAROS_RUNTIME_RUNTIME_DIRECTORY={RUNTIME}", "-E", f"DRIVE={json.dumps(drive)}",
                 "-E", "PHAROS_SITE_API_TOKEN_FILE=/run/credentials/driven-runtime.service/site-api-token",
-                *PYTHON, "tests.site.driven_runtime",
+                *PYTHON, *self.program,
             ]
         )  # fmt: skip
 
