@@ -50,6 +50,9 @@ from site_bundle.slurm.client import SlurmClient, SlurmLimits
 from site_bundle.slurm.submission import ShowConfiguration, ShowVersion
 
 API_LIMITS = SiteApiLimits()
+# Reading an answer takes ten times its size at worst, which stays below the unit's MemoryMax (S10). As many
+# are 14,000 jobs in the accounts of open commands, with the longest names and comments Slurm takes (1,024).
+SLURM_LIMITS = SlurmLimits(output_bytes=32 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def outside_of(settings: RuntimeSettings, environment: Mapping[str, str], stop: 
     client = SlurmClient(
         commands=settings.slurm_commands,
         environment=environment,
-        limits=SlurmLimits(),
+        limits=SLURM_LIMITS,
         waiting=stop.interruptible,
     )
     jobs = SlurmJobs(client, cluster=settings.cluster, fence=draw_fence())
