@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from site_bundle.slurm.errors import UnreadableOutputError
@@ -17,6 +17,7 @@ _FIELDS = (
     "JobIDRaw",
     "Cluster",
     "UID",
+    "Account",
     "State",
     "ExitCode",
     "Submit",
@@ -53,6 +54,7 @@ class RunRow:
     elapsed: int = 0
     tres: tuple[tuple[str, int], ...] = ()
     readable: bool = True
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,16 @@ class ShowRuns:
 
 
 def _row(row: tuple[str, ...]) -> RunRow:
-    job_id, cluster, uid, *told, name = row
+    job_id, cluster, uid, account, *told, name = row
     submitted = told[2]
     for text in (job_id, uid, submitted):
         if not (text.isascii() and text.isdecimal()):
             raise UnreadableOutputError("a run whose job, user or time of submission is no number")
-    whose = RunRow(job_id, cluster, int(uid), int(submitted), name)
+    whose = RunRow(job_id, cluster, int(uid), int(submitted), name, readable=False, account=account)
     try:
         return _told(whose, told)
     except ValueError:
-        return RunRow(whose.job_id, whose.cluster, whose.uid, whose.submitted, whose.name, readable=False)
+        return whose
 
 
 def _told(whose: RunRow, told: Sequence[str]) -> RunRow:
@@ -106,12 +108,9 @@ def _told(whose: RunRow, told: Sequence[str]) -> RunRow:
     found, status = _STATE.fullmatch(state), _EXIT.fullmatch(exit_code)
     if found is None or status is None or not (elapsed.isascii() and elapsed.isdecimal()):
         raise UnreadableOutputError("a state, an exit status or a time of other forms")
-    return RunRow(
-        job_id=whose.job_id,
-        cluster=whose.cluster,
-        uid=whose.uid,
-        submitted=whose.submitted,
-        name=whose.name,
+    return replace(
+        whose,
+        readable=True,
         state=found[1],
         cancelled_by=int(found[2]) if found[2] else None,
         exit_code=int(status[1]),

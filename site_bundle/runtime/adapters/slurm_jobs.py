@@ -96,6 +96,7 @@ def _run(row: RunRow) -> AccountedRun:
         allocated=tuple(sorted((amounts | gpus).items())) if row.tres else (),
         cancelled_by=row.cancelled_by,
         faulty=not row.readable,
+        account=row.account,
     )
 
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from site_bundle.kernel.errors import SiteError
 from site_bundle.runtime.application.events import Events
 from site_bundle.runtime.application.ports import Closing, Cluster, Grants, Journal
+from site_bundle.runtime.application.take_look import take_look
 from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.closing import to_cancel, unsettled
 from site_bundle.runtime.domain.command import Cancel
-from site_bundle.runtime.domain.jobs import Look
 from site_bundle.runtime.domain.verdict import End, Verdict
 
 
@@ -52,8 +52,7 @@ class CloseAttempt:
         stages = self.journal.stages_of(closing.command.attempt_id)
         if not stages:
             return
-        accounts = sorted({stage.command.identity.account for stage in stages})
-        look = Look(now, self.cluster.queue(accounts), ())
+        look = take_look(self.cluster, stages, now, self.events.progress)
         failed: SiteError | None = None
         for _, job_id in to_cancel(stages, look):
             try:

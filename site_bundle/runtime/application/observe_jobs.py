@@ -1,23 +1,20 @@
-"""One look at queue and accounting for all open stages, and what it means for each (S1, S3, S10).
-
-One squeue a look, whatever the number of jobs. One sacct for the jobs that are not plainly active, and one
-for submissions whose answer was lost; none while there are none.
-"""
+"""What a look at queue and accounting means for each open stage (S1, S3)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from site_bundle.kernel.errors import UnavailableError
 from site_bundle.runtime.application.events import Events
 from site_bundle.runtime.application.ports import Cluster, Grants, Journal
+from site_bundle.runtime.application.take_look import take_look
 from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.command import StageName
-from site_bundle.runtime.domain.jobs import CLOCKS_APART, Look
+from site_bundle.runtime.domain.jobs import Look
 from site_bundle.runtime.domain.script import EXIT_CODES
-from site_bundle.runtime.domain.stage import Graces, Stage, State, after_look, ended, seen
+from site_bundle.runtime.domain.stage import Graces, Stage, State, after_look, ended
 from site_bundle.runtime.domain.verdict import End, Verdict
 
 
@@ -50,7 +47,7 @@ class ObserveJobs:
         stages = [each for each in self.journal.stages() if each.state is not State.RECEIVED]
         if not stages:
             return Looked(0, 0, None)
-        look = self._look(stages, now)
+        look = take_look(self.cluster, stages, now, self.events.progress)
         changed, still = 0, 0
         for stage in stages:
             after = self._judge(stage, look)
@@ -59,19 +56,6 @@ class ObserveJobs:
                 self._record(stage, after, now)
             still += after.state in {State.INTENT, State.SUBMITTED}
         return Looked(still, changed, look)
-
-    def _look(self, stages: Sequence[Stage], now: datetime) -> Look:
-        accounts = sorted({stage.command.identity.account for stage in stages})
-        queue = self.cluster.queue(accounts)
-        self.events.progress()
-        first = Look(now, queue, ())
-        unclear = [each for each in stages if not any(job.active for job in seen(each, first).queue)]
-        if not unclear:
-            return first
-        lost = [each.intent_at for each in unclear if each.job is None and each.intent_at is not None]
-        since = min(lost) - CLOCKS_APART if lost else None
-        jobs = [each.job.job_id for each in unclear if each.job is not None]
-        return replace(first, accounting=self.cluster.accounting(accounts, since, jobs))
 
     def _judge(self, stage: Stage, look: Look) -> Stage:
         after = after_look(stage, look, self.graces, cluster=self.cluster_name)

@@ -75,6 +75,7 @@ class AccountedRun:
     allocated: tuple[tuple[str, int], ...]
     cancelled_by: int | None = None
     faulty: bool = False
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)

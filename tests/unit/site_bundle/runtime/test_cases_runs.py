@@ -20,9 +20,10 @@ from site_bundle.runtime.adapters.host_accounts import HostAccounts
 from site_bundle.runtime.adapters.wire import encode_ack, encode_result
 from site_bundle.runtime.application.close_attempt import CloseAttempt
 from site_bundle.runtime.application.ports import Closing
+from site_bundle.runtime.application.take_look import take_look
 from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.command import Cancel
-from tests.unit.site_bundle.runtime.scenes import COMMAND, UID, after, command, queued
+from tests.unit.site_bundle.runtime.scenes import COMMAND, UID, after, command, queued, run
 from tests.unit.site_bundle.runtime.world import Died, World
 
 
@@ -69,6 +70,9 @@ class Queue:
 
     def queue(self, _accounts: object) -> tuple[Any, ...]:
         return tuple(self.jobs)
+
+    def accounting(self, *_asked: object) -> tuple[Any, ...]:
+        return ()
 
     def cancel(self, job_id: str) -> None:
         self.told.append(job_id)
@@ -130,3 +134,34 @@ def test_w13_c12_a_lookup_that_fails_is_not_the_absence_of_a_user(monkeypatch: p
     assert HostAccounts(jobs, "pharos-users", lambda _name: True, "pharos").account("alice") is None
     with pytest.raises(UnavailableError):
         HostAccounts(jobs, "pharos-users", lambda _name: False, "pharos").account("alice")
+
+
+class Moved:
+    """A job that its owner moved to another account while it waited: the queue has it there alone."""
+
+    def __init__(self, world: World) -> None:
+        self.job = queued("PENDING", job_id="7", name=world.jobs[0].marker)
+        self.asked: list[list[str]] = []
+        self.told: list[str] = []
+
+    def queue(self, accounts: list[str]) -> tuple[Any, ...]:
+        self.asked.append(accounts)
+        return (self.job,) if "theirs" in accounts else ()
+
+    def accounting(self, _accounts: object, _since: object, jobs: list[str]) -> tuple[Any, ...]:
+        assert jobs == ["7"]
+        return (run("PENDING", name=self.job.name, started_at=None, ended_at=None, account="theirs"),)
+
+    def cancel(self, job_id: str) -> None:
+        self.told.append(job_id)
+
+
+def test_e7_a43_job_moved_to_another_account_is_neither_lost_nor_out_of_reach(world: World) -> None:
+    world.receive(COMMAND)
+    world.turn()
+    cluster: Any = Moved(world)
+    found = take_look(cluster, world.journal.stages(), after(2000), lambda: None)
+    assert [job.job_id for job in found.queue] == ["7"] and cluster.asked == [["proj_a"], ["theirs"]]
+    asked = Closing(command(2, Cancel(UUID(int=5), "member_asked")))
+    assert closing(world, cluster).run(asked, now=after(20))
+    assert cluster.told == ["7"], "a cancel that found nothing would have been called done"
