@@ -1,6 +1,7 @@
 """Which parts stand on which page, and what becomes of a part that cannot be read (X1). Reads, no HTTP.
 
-1. A part whose read failed says so in its place; the others stand beside it.
+1. A part whose read failed says so in its place; the others stand beside it. A role that may not read it, or
+   a statement that fits the schema no more, is such a failure, too.
 2. Once the database does not answer, the other parts are not tried: each would wait as long again.
 """
 
@@ -12,7 +13,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from central.kernel.driver_errors import DatabaseUnavailable
+from central.kernel.driver_errors import DatabaseUnavailable, StatementRefused
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.observability import event
 from central.kernel.times import format_rfc3339
@@ -56,6 +57,9 @@ class _Reading:
         except CorruptState as error:
             reason = f"state_corrupt: {error}"
             event(_LOG, "state_corrupt", level=logging.CRITICAL, part=ident, reason=str(error))
+        except StatementRefused as error:
+            reason = f"refused: {error}"
+            event(_LOG, "statement_refused", level=logging.ERROR, part=ident, reason=str(error))
         event(_LOG, "part_unreadable", level=logging.WARNING, part=ident, reason=reason)
         return Part(ident, title, None, reason)
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from flask import Flask
 
-from central.kernel.driver_errors import DatabaseUnavailable
+from central.kernel.driver_errors import DatabaseUnavailable, RightMissing
 from central.kernel.errors import Unavailable
 from central.kernel.http import create_app
 from central.kernel.observability import Metrics
@@ -151,6 +151,12 @@ def test_x1_one_part_lost_is_not_all_lost() -> None:
     assert found["slurm-keys"].unreadable == "unavailable: away"
     assert [one.ident for one in found.values() if one.unreadable] == ["slurm-keys"]
     assert pages.everything(known, NOW).status == 200
+
+
+def test_x1_p37_a_part_its_role_may_not_read_says_so() -> None:
+    found = parts(FakeKnown({"grants": RightMissing("the server refused query all_grants (42501)")}))
+    assert found["slurm-grants"].unreadable == "refused: the server refused query all_grants (42501)"
+    assert [one.ident for one in found.values() if one.unreadable] == ["slurm-grants"]
 
 
 def test_x1_a_database_that_is_away_is_waited_for_once() -> None:
