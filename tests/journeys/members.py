@@ -64,12 +64,18 @@ class Member:
         return key
 
     def call(
-        self, method: str, url: str, body: object = None, accepted: tuple[int, ...] = (200,)
+        self,
+        method: str,
+        url: str,
+        body: object = None,
+        accepted: tuple[int, ...] = (200,),
+        *,
+        key: str | None = None,
     ) -> dict[str, Any]:
-        """One call as this member; every change has a new ``Idempotency-Key``."""
+        """One call as this member; every change has a new ``Idempotency-Key`` unless one is given."""
         headers = {"Authorization": f"Bearer {self._token()}"}
         if method != "GET":
-            headers["Idempotency-Key"] = str(uuid.uuid4())
+            headers["Idempotency-Key"] = key or str(uuid.uuid4())
         content = None
         if body is not None:
             content = json.dumps(body).encode()
