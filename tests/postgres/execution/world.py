@@ -38,6 +38,8 @@ from tests.simulators.git.serving import serving
 from tests.simulators.oidc.issuer import Issuer
 
 SITE = "slurm"
+POLLERS = 36
+"""Of each feed: 72 of both."""
 BACK = "https://members.test/back"
 VERIFIER = "v" * 50
 CENTRALS_WORD = "central-at-the-git-host"
@@ -321,6 +323,7 @@ def _environments(world: World) -> dict[str, Mapping[str, str]]:
         | {
             "PHAROS_DATABASE_URL_FILE": programs.url("pharos_site_api"),
             "PHAROS_SITE_API_LISTEN": f"127.0.0.1:{at['site']}",
+            "PHAROS_SITE_API_POLLERS": str(POLLERS),
         },
         "execution": common
         | host
