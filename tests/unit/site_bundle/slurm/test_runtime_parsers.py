@@ -32,8 +32,8 @@ def queue_row(*fields: str) -> str:
 def run_row(**changes: str) -> str:
     fields = {
         "id": "7", "cluster": "icarus", "uid": "5000001", "account": "pharos", "state": "COMPLETED",
-        "exit": "0:0", "submit": "100", "start": "110", "end": "120", "elapsed": "10", "tres": "cpu=2,mem=1G,node=1",
-        "name": "n",
+        "exit": "0:0", "submit": "100", "start": "110", "end": "120", "elapsed": "10",
+        "tres": "cpu=2,mem=1G,node=1", "name": "n",
     } | changes  # fmt: skip
     return queue_row(*fields.values())
 
