@@ -13,7 +13,8 @@ import pytest
 from schemathesis.core.failures import FailureGroup
 
 from tests.contract.goldens import load
-from tests.postgres.openapi.test_intake import check, documented, operations
+from tests.postgres.openapi.published import check, documented, operations
+from tests.postgres.openapi.test_intake import PREFIX
 
 LIST = load("retained-accounts").valid[0].body
 PROBLEM = {
@@ -54,7 +55,7 @@ def answering(status: int, body: dict[str, Any], kind: str, cache: str) -> Itera
 
 def asked(status: int, body: dict[str, Any], *, problem: bool, cache: str = "no-store") -> None:
     """Holds one answer to the list's question against the check."""
-    (operation,) = [one for one in operations() if one.path.endswith("/retained-accounts")]
+    (operation,) = [one for one in operations(PREFIX) if one.path.endswith("/retained-accounts")]
     case = operation.Case(path_parameters={"site": "slurm"}, headers={"Pharos-Schema": "1-1"})
     kind = "application/problem+json" if problem else "application/json"
     with answering(status, body, kind, cache) as url:

@@ -1,0 +1,144 @@
+"""The Project API and the Site API against their published OpenAPI: nothing but what it says (X4, X10)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from schemathesis.generation import GenerationMode
+
+from central.kernel.times import format_rfc3339, utc_now
+from tests.postgres.execution.site import ScriptedSite
+from tests.postgres.execution.test_waits import started
+from tests.postgres.execution.world import SITE, Member, World
+from tests.postgres.openapi.published import exchange_all, operations, succeeded, whole
+
+SECONDS = 0.8
+"""For each operation and kind of request: 17 operations twice are half a minute."""
+TRUE = ("authorization", "schema", "names", "fits", "time", "numbers", "key")
+READS = {
+    "listRuns", "getRun", "getRunResults", "projectAllocations", "createRun", "siteGrant", "siteCommands",
+    "siteCommandsGrant", "unacknowledgedCommands", "sshAccessChanges",
+}  # fmt: skip
+"""Right requests of these have to have been answered: no state stands in their way."""
+UUID_FORM = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+WAITS = frozenset({"unavailable"})
+"""A token of a Run that waits, or of a Site that drains, is a documented 503."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is true in this world: a member, its Run, that one's command, and a grant of every scope."""
+
+    member: Member
+    run: str
+    command: dict[str, Any]
+    grant: str
+
+
+@pytest.fixture(scope="module")
+def known(world: World) -> Iterator[Known]:
+    site, member = ScriptedSite(world), world.new_member()
+    run = started(world, member)
+    [command] = site.of(run)
+    operator = {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator"), "PHAROS_SITES": SITE}
+    words = ("grants", "issue", "--site", SITE, "--scope", "commands", "--scope", "ssh-access", "--show")
+    done = world.programs.run(operator, *words)
+    assert done.returncode == 0, done.stderr
+    yield Known(member, run, command, done.stdout.strip())
+    _leave_nothing(world, site, member)
+
+
+def _leave_nothing(world: World, site: ScriptedSite, member: Member) -> None:
+    """The Site takes work again, and has nothing of this member's left to do."""
+    later = format_rfc3339(utc_now() + timedelta(seconds=4))
+    body = {"schema": 1, "statementId": str(uuid4()), "observedAt": later, "draining": False}
+    site.ask("PUT", "/maintenance", body | {"until": None, "reason": None})
+    for _ in range(200):
+        mine = [each for each in site.listed() if each["identity"]["username"] == member.username]
+        if not mine:
+            break
+        for command in mine:
+            assert site.ack(command, "test_is_over")[0] == 200
+
+
+def lay_over(case: Any, truth: frozenset[str], world: World, known: Known) -> None:
+    """Makes parts of a request true. No poll waits: a parked one would be waited for. A Project is this one
+    or none: Beto decides nothing about others, which is the documented 503.
+    """
+    path, body = dict(case.path_parameters or {}), case.body
+    if UUID_FORM.fullmatch(str(path.get("projectId", ""))):
+        path["projectId"] = world.project
+    site = case.path.startswith("/v1/site")
+    if isinstance(case.query, dict) and "wait" in case.query:
+        case.query["wait"] = 0
+    if "authorization" in truth:
+        word = known.grant if site else world.issuer.mint(known.member.party)
+        case.headers["Authorization"] = f"Bearer {word}"
+    if "schema" in truth and site:
+        case.headers["Pharos-Schema"] = "1-1"
+    if "key" in truth and "Idempotency-Key" in case.headers:
+        case.headers["Idempotency-Key"] = str(uuid4())
+    if "names" in truth:
+        true = {"projectId": world.project, "runId": known.run, "commandId": known.command["commandId"]}
+        path |= {name: value for name, value in true.items() if name in path}
+        if isinstance(case.query, dict) and "after" in case.query:
+            case.query["after"] = 0
+        if isinstance(body, dict) and "attemptId" in body:
+            body["attemptId"] = known.command["attemptId"]
+    case.path_parameters = path
+    if "numbers" in truth:
+        case.body = body = whole(body)
+    if not isinstance(body, dict):
+        return
+    if "time" in truth:
+        at = format_rfc3339(utc_now())
+        body |= {name: at for name in ("observedAt", "acknowledgedAt") if name in body}
+    if "fits" in truth and "argv" in body:
+        body |= world.run_body()
+
+
+def answered(operation: Any, mode: GenerationMode, world: World, known: Known, process: str) -> None:
+    world.report()
+    expected = WAITS if operation.path.endswith("member-token") else frozenset[str]()
+    try:
+        seen = exchange_all(
+            operation,
+            mode,
+            f"http://127.0.0.1:{world.ports[process]}",
+            true=TRUE,
+            lay_over=lambda case, truth: lay_over(case, truth, world, known),
+            seconds=SECONDS,
+            expected=expected,
+        )
+    finally:
+        assert "Traceback" not in world.log(process).read_text()
+    right = mode is GenerationMode.NEGATIVE or operation.definition.raw["operationId"] not in READS
+    assert right or succeeded(seen), seen
+
+
+def named(operation: Any) -> str:
+    return str(operation.definition.raw["operationId"])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("operation", operations("/api/v1/projects"), ids=named)
+def test_x10_the_project_api_answers_as_published(
+    operation: Any, mode: GenerationMode, world: World, known: Known
+) -> None:
+    answered(operation, mode, world, known, "project")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("operation", operations("/v1/site"), ids=named)
+def test_x10_the_site_api_answers_as_published(
+    operation: Any, mode: GenerationMode, world: World, known: Known
+) -> None:
+    answered(operation, mode, world, known, "site")
