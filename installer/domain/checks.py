@@ -95,6 +95,7 @@ _SPECS = (
     CheckSpec("runtime.submission", "sbatch can keep a member's token out of the member's job", ("S2",)),
     CheckSpec("runtime.partition", "staging and compute are there, with the profile's limits", ("I9",)),
     CheckSpec("runtime.staging-internet", "somebody answers for the Internet of all staging nodes", ("I9",)),
+    CheckSpec("runtime.repository", "a staging node reaches the Git hosts over verified TLS", ("I9",)),
     CheckSpec(
         "runtime.staging-tools", "git and git-lfs are on the staging nodes", ("S2",), severity="warning"
     ),

@@ -27,10 +27,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered:
-    """Why there is no answer to use; ``definite``: the other side said so, no: it may be well in a minute."""
+    """Why there is no answer to use; ``definite``: the other side said so, no: it may be well in a minute.
+
+    ``answered``: over verified TLS something came back, of the wrong kind.
+    """
 
     why: str
     definite: bool
+    answered: bool = False
 
 
 def get(
@@ -58,10 +62,12 @@ def get(
         return Unanswered(why=_reason(error), definite=False)
     if 300 <= answer.status < 400:
         return Unanswered(
-            why=f"it redirects (HTTP {answer.status}); a redirect is never followed", definite=True
+            why=f"it redirects (HTTP {answer.status}); a redirect is never followed",
+            definite=True,
+            answered=True,
         )
     if len(body) > limit:
-        return Unanswered(why="its answer is no JSON of bounded size", definite=True)
+        return Unanswered(why="its answer is no JSON of bounded size", definite=True, answered=True)
     return Answer(
         status=answer.status, headers={key.lower(): value for key, value in answer.headers.items()}, body=body
     )

@@ -19,6 +19,7 @@ from installer.host.clock import Clock
 
 SCHEMA = 1
 _SECRETS = re.compile(r"phs1_[0-9a-f]{32}_[A-Za-z0-9_-]+|\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_PARTS = ("found", "wanted", "remedy")
 _QUIET = frozenset({"refusal", "warning", "result"})
 _TOLD = frozenset({"warn", "fail", "unknown"})
 
@@ -71,7 +72,7 @@ class TextSink:
                 _line(self._results, event.text)
         elif event.kind != "plan" and (not self._quiet or _matters(event)):
             prefix = {"warning": "warning: ", "refusal": "refused: "}.get(event.kind, "")
-            _line(self._progress, prefix + event.text)
+            _line(self._progress, prefix + _told(event))
 
 
 class JsonSink:
@@ -105,6 +106,20 @@ class LogSink:
             with contextlib.suppress(OSError):
                 os.close(self._descriptor)
             self._descriptor = None
+
+
+def _told(event: Event) -> str:
+    """A refusal, or a check that did not pass, as three lines: found, wanted, remedy; else the text."""
+    if event.kind == "refusal" and "found" in event.fields:
+        head, parts = str(event.fields["code"]), list(_PARTS)
+    elif event.kind == "check" and event.fields.get("status") not in {None, "pass"}:
+        subject = f" [{event.fields['subject']}]" if event.fields.get("subject") else ""
+        head = f"{event.fields['status']:7} {event.fields['check']}{subject}: {event.fields['found']}"
+        parts = list(_PARTS[1:])
+    else:
+        return event.text
+    lines = [f"  {part + ':':7} {event.fields[part]}" for part in parts if event.fields.get(part)]
+    return redact("\n".join([head, *lines]))
 
 
 def _matters(event: Event) -> bool:

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from installer.domain.checks import Finding, failed, passed, unknown
 from installer.domain.components import RUNTIME
 from installer.domain.profile_runtime import RuntimeProfile, Staging
+from installer.domain.refusal import Refusal
 from installer.domain.slurm import SlurmUnreadable, parse_settings, words
 from installer.domain.slurm_runtime import parse_parameters, parse_partitions, parse_seconds
 from installer.host.commands import CommandError, RunAs
 from installer.host.context import Host
+from installer.host.https import Answer, get
 from installer.host.identities import Identity
-from installer.host.site_inputs import Site
+from installer.host.site_inputs import Site, read_authority_file
 from installer.host.submission_probe import Submissions, ask_submission
 from installer.phases.checks_scratch import members_findings
 from installer.phases.checks_slurm import Ask, Unanswered, asking, slurm_findings
@@ -31,6 +33,7 @@ def runtime_findings(host: Host, site: Site, user: str, identity: Identity) -> l
         *slurm_findings(host, profile.slurm, RUNTIME, user, identity.run_as),
         jwt_finding(ask, profile),
         *partition_findings(ask, profile),
+        *reach_findings(host, ask, profile),
         tools_finding(host, ask, profile.section.staging, identity.run_as),
         submission_finding(host, profile, identity.run_as),
         *members_findings(host, profile.section, identity),
@@ -125,6 +128,34 @@ def _internet(known: Partitions, staging: Staging) -> Finding:
     found = f"the partition has {nodes}, said was {said.nodes}"
     remedy = "Have the network's administrators say it for these nodes, and write nodes, by and date anew."
     return failed(check, found, wanted, remedy, subject=subject)
+
+
+def reach_findings(host: Host, ask: Ask, profile: RuntimeProfile) -> list[Finding]:
+    """Each Git host over verified TLS, tried only where this host is itself a staging node (I9)."""
+    section, check = profile.section, "runtime.repository"
+    wanted = "each Git host over verified TLS, from the staging nodes"
+    if not _is_node(ask, section.staging.partition):
+        found = "not tried: this host is no staging node, runtime.staging-internet is all that is known"
+        return [passed(check, found, wanted, subject=section.staging.partition)]
+    remedy = "Check the name, its certificate authority (runtime.repository.ca_file) and the route to it."
+    where = "runtime.repository.ca_file"
+    try:
+        authority = read_authority_file(host.paths, section.repository.ca_file, where, host.limits)
+    except Refusal as refusal:
+        return [failed(check, refusal.found, wanted, refusal.remedy, subject=where)]
+    return [_reached(host, name, authority, wanted, remedy) for name in section.repository.hosts]
+
+
+def _reached(host: Host, name: str, authority: bytes | None, wanted: str, remedy: str) -> Finding:
+    """Any answer of HTTP is one: a Git host may answer its root as it likes."""
+    check, limits = "runtime.repository", host.limits
+    answer = get(f"https://{name}/", authority, {}, timeout=limits.probe_seconds, limit=limits.answer_size)
+    if isinstance(answer, Answer):
+        return passed(check, f"it answers (HTTP {answer.status})", wanted, subject=name)
+    if answer.answered:
+        return passed(check, "it answers", wanted, subject=name)
+    make = failed if answer.definite else unknown
+    return make(check, answer.why, wanted, remedy, subject=name)
 
 
 def tools_finding(host: Host, ask: Ask, staging: Staging, run_as: RunAs) -> Finding:

@@ -11,6 +11,7 @@ import pytest
 
 from installer.domain.contracts import CONTRACTS, DELEGATION
 from installer.host.commands import Completed
+from installer.host.https import Answer, Unanswered
 from installer.host.site_api import Grant
 from installer.host.submission_probe import Submission, Submissions
 from installer.phases import checks_runtime, checks_site
@@ -42,6 +43,8 @@ class Running:
     scopes: tuple[str, ...] = ("commands",)
     asked_scopes: list[str] = field(default_factory=list)
     made: str = ""
+    git: Answer | Unanswered = field(default_factory=lambda: Answer(status=404, headers={}, body=b""))
+    reached: list[str] = field(default_factory=list)
 
     def profile(self, change: Change = lambda _: None) -> None:
         """The profile, changed by ``change``."""
@@ -68,6 +71,11 @@ class Running:
     def key_set(self, document: object) -> None:
         """The controller's key set."""
         self.rig.write("/etc/slurm/jwks.json", json.dumps(document))
+
+    def reach(self, url: str, *_given: object, **_more: object) -> Answer | Unanswered:
+        """In the place of ``https.get``."""
+        self.reached.append(url)
+        return self.git
 
     def findings(self, *words: str) -> dict[str, list[dict[str, Any]]]:
         """What ``validate`` finds, by check; with evidence unless other words are given."""
@@ -102,6 +110,7 @@ def make_running(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> Running:
         return Grant(schema=1, site="slurm", scopes=running.scopes, grantId="g", expiresAt=None)
 
     monkeypatch.setattr(checks_site, "ask_grant", grant)
+    monkeypatch.setattr(checks_runtime, "get", running.reach)
     monkeypatch.setattr(checks_runtime, "ask_submission", lambda *_a, **_k: running.submissions)
     rig.fake.programs |= {
         "scontrol": running.slurm.scontrol,

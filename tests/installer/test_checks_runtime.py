@@ -13,6 +13,7 @@ from installer.domain.contracts import DELEGATION
 from installer.domain.slurm import SlurmUnreadable
 from installer.domain.slurm_runtime import parse_key_ids, parse_parameters, parse_partitions, parse_seconds
 from installer.host.commands import CommandError, Completed
+from installer.host.https import Answer, Unanswered
 from installer.host.submission_probe import Submission, Submissions
 from tests.installer.reporter_rig import recorded
 from tests.installer.rig import Rig
@@ -153,6 +154,30 @@ def test_s2_tools_are_looked_for_where_an_unprivileged_user_sees_them(
         running.slurm.replaced["show slurmd"] = slurmd
     event = refused(running)["runtime.staging-tools", "staging"]
     assert event["status"] == "warn" and told in event["found"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Unanswered(why="TLS: self-signed certificate", definite=True), "fail"),
+        (Unanswered(why="connection refused", definite=False), "unknown"),
+        (Unanswered(why="it redirects (HTTP 302)", definite=True, answered=True), "pass"),
+        (Answer(status=503, headers={}, body=b""), "pass"),
+    ],
+)
+def test_i9_a_staging_node_reaches_the_git_hosts_over_verified_tls(
+    running: Running, answer: Answer | Unanswered, status: str
+) -> None:
+    running.git = answer
+    (event,) = running.findings()["runtime.repository"]
+    assert (event["status"], event["subject"]) == (status, "git.lab.test:8447")
+    assert running.reached == ["https://git.lab.test:8447/"]
+
+
+def test_i9_egress_is_not_tried_from_a_host_that_is_no_staging_node(running: Running) -> None:
+    running.slurm.replaced["show node"] = changed(recorded("scontrol-node"), "staging,", "")
+    (event,) = running.findings()["runtime.repository"]
+    assert "not tried" in event["found"] and running.reached == []
 
 
 def submission(**changes: Any) -> Submissions:

@@ -50,6 +50,21 @@ def test_i12_the_component_set_is_explicit(rig: Rig, components: str) -> None:
     assert result.code == 2 and "components_invalid" in result.stderr
 
 
+def test_a_refusal_and_a_failed_check_are_three_lines_each(rig: Rig) -> None:
+    """What was found, what was wanted, the remedy; in JSON they are fields of one line."""
+    release = rig.release("0.1.0")
+    token = rig.paths.at("/etc/pharos-hpc/credentials/ssh-access/site-api-token")
+    token.chmod(0o644)
+    lines = rig.run("validate", "--release", release).stderr.splitlines()
+    for head in ("fail    credentials.private [ssh-access]: ", "  found:  validate: credentials.private"):
+        (at,) = [number for number, line in enumerate(lines) if line.startswith(head)]
+        wanted, remedy = lines[at + 1 : at + 3]
+        assert wanted.startswith("  wanted: ") and remedy.startswith("  remedy: chmod 0600"), lines[at:]
+    assert "refused: checks_failed" in lines
+    events = rig.run("validate", "--release", release, "--json").events
+    assert events[-1]["code"] == "checks_failed" and "\n" not in str(events[-1]["text"])
+
+
 def test_json_is_one_event_a_line_and_the_last_is_the_result(rig: Rig) -> None:
     result = rig.activate(rig.release("0.1.0"), "--json")
     assert result.code == 0 and result.stderr == ""
@@ -151,7 +166,7 @@ def test_row_40_a_user_is_told_to_be_root_and_nothing_else(
     elif "--json" in words:
         assert [event.get("code") for event in result.events] == ["host_not_root"] * 2
     else:
-        assert result.code == 3 and len(result.stderr.splitlines()) == 1
+        assert result.code == 3 and len(result.stderr.splitlines()) == 4
         assert result.stderr.startswith("refused: host_not_root") and "as root" in result.stderr
 
 
@@ -188,7 +203,7 @@ def test_x1_an_archive_that_is_not_installed_is_absent_and_no_other_answers_for_
     rig.own_release = "0.2.0-0123456789ab"
     more = ("--components", "ssh-access", "--evidence", "/evidence") if phase == "activate" else ()
     result = rig.run(phase, *more)
-    assert result.code == 4 and "release_absent: found release 0.2.0-0123456789ab is not" in result.stderr
+    assert result.code == 4 and "release_absent\n  found:  release 0.2.0-0123456789ab is not" in result.stderr
     assert "Run ./install.sh install" in result.stderr and rig.link() is None
     assert rig.run(phase, *more, "--release", other).code == 0
 
