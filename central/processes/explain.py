@@ -6,6 +6,7 @@ from uuid import UUID
 
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.domain.grant import Grant, Scope
+from central.kernel.database import Database
 from central.kernel.times import utc_now
 from central.processes.links import Link, link
 from central.processes.operator import opened
@@ -15,11 +16,15 @@ from central.ssh_access.domain.member_key import Act, MemberKey
 
 
 def explain_key(settings: Settings, key_id: UUID) -> Sequence[Link]:
-    """The links from what the member asked for to what the Site did. Raises `KeyUnknown`."""
-    now = utc_now()
+    """See `key_links`."""
     with opened(settings) as database:
-        evidence = key_evidence(database, key_id)
-        grants = PostgresGrants(database).everything()
+        return key_links(database, key_id, utc_now())
+
+
+def key_links(database: Database, key_id: UUID, now: datetime) -> Sequence[Link]:
+    """The links from what the member asked for to what the Site did. Raises `KeyUnknown`."""
+    evidence = key_evidence(database, key_id)
+    grants = PostgresGrants(database).everything()
     key = evidence.key
     return [
         link("state", _state(key), key.changed_at, now),

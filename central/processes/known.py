@@ -17,6 +17,7 @@ from central.grants.adapters.postgres_grants import PostgresGrants
 from central.kernel.database import Database
 from central.kernel.errors import CorruptState
 from central.kernel.times import format_rfc3339
+from central.processes.explain import key_links
 from central.processes.explain_execution import run_links, run_row
 from central.processes.explain_provisioning import Ages, account_links, allocation_links
 from central.processes.links import Link, rows_of
@@ -34,7 +35,9 @@ from central.provisioning.domain.member_account import ALLOCATION_MAX_AGE
 from central.retention.adapters.postgres_work import PostgresWork
 from central.retention.domain.recovery import Phase as RecoveryPhase
 from central.settings import Settings
-from central.ssh_access.adapters.key_evidence import KeyCounts, key_counts
+from central.ssh_access.adapters.key_evidence import KeyCounts, key_counts, keys_of_member
+from central.ssh_access.application.ports import KeyUnknown
+from central.ssh_access.domain.member_key import MemberKey
 from central.web.known import Row, Rows, Want
 from central.web.model import Standing
 
@@ -110,6 +113,10 @@ class CentralKnown:
         following = found[want.limit - 1].member if len(found) > want.limit else None
         return Rows([_counts(one) for one in found[: want.limit]], following)
 
+    def keys_of(self, site: str, member: str) -> Rows:
+        """See `Known`."""
+        return Rows([_key(one) for one in keys_of_member(self.database, site, member)])
+
     def runs(self, want: Want, now: datetime) -> Rows:
         """See `Known`."""
         place = UUID(want.after) if want.after else None
@@ -127,6 +134,10 @@ class CentralKnown:
         """See `Known`."""
         ages = Ages(now, self.settings.account_max_age)
         return _unless(MemberUnknown, lambda: account_links(self.database, site, member, ages))
+
+    def explain_key(self, key: UUID, now: datetime) -> Sequence[Row] | None:
+        """See `Known`."""
+        return _unless(KeyUnknown, lambda: key_links(self.database, key, now))
 
     def explain_run(self, run: UUID, now: datetime) -> Sequence[Row] | None:
         """See `Known`."""
@@ -176,6 +187,19 @@ def _counts(counts: KeyCounts) -> Row:
         "held": counts.held,
         "refused": counts.refused,
         "reportedAt": format_rfc3339(counts.reported_at) if counts.reported_at else None,
+    }
+
+
+def _key(key: MemberKey) -> Row:
+    return {
+        "keyId": str(key.key_id),
+        "name": key.name,
+        "type": key.public_key.key_type,
+        "fingerprint": key.public_key.fingerprint,
+        "state": key.state.value,
+        "reason": key.reason,
+        "addedAt": format_rfc3339(key.added_at),
+        "reportedAt": format_rfc3339(key.reported_at) if key.reported_at else None,
     }
 
 

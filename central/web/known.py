@@ -65,6 +65,10 @@ class Known(Protocol):
         """How many of each member's keys are in which state at the Site."""
         ...
 
+    def keys_of(self, site: str, member: str) -> Rows:
+        """Every key a member ever had at the Site."""
+        ...
+
     def runs(self, want: Want, now: datetime) -> Rows:
         """The Site's Runs, newest first."""
         ...
@@ -75,6 +79,10 @@ class Known(Protocol):
 
     def explain_account(self, site: str, member: str, now: datetime) -> Sequence[Row] | None:
         """Why a Party's account at a Site is as it is."""
+        ...
+
+    def explain_key(self, key: UUID, now: datetime) -> Sequence[Row] | None:
+        """Why it is in its state."""
         ...
 
     def explain_run(self, run: UUID, now: datetime) -> Sequence[Row] | None:

@@ -102,9 +102,29 @@ def allocation(known: Known, ident: UUID, now: datetime) -> Page | None:
     return one_thing(f"Allocation {ident}", lambda: known.explain_allocation(ident, now), now)
 
 
+def key(known: Known, ident: UUID, now: datetime) -> Page | None:
+    """One key."""
+    return one_thing(f"SSH key {ident}", lambda: known.explain_key(ident, now), now)
+
+
 def account(known: Known, site: str, member: str, now: datetime) -> Page | None:
-    """One member's account at a Site."""
-    return one_thing(f"Account of {member} at {site}", lambda: known.explain_account(site, member, now), now)
+    """One member's account and keys at a Site; None where neither was ever there."""
+    title, reading = f"Account of {member} at {site}", _Reading()
+
+    def links() -> Table:
+        found = known.explain_account(site, member, now)
+        caption, empty = f"Each link of evidence: {title}", f"Nobody is known as {member} at {site}."
+        return tables.links(caption, found or [], now, empty=empty)
+
+    parts = [
+        reading.part("links", "Why it is so", links),
+        reading.part(
+            "keys", "SSH keys", lambda: tables.member_keys(site, member, known.keys_of(site, member), now)
+        ),
+    ]
+    if all(part.table is not None and not part.table.rows for part in parts):
+        return None
+    return Page(title, [Section("thing", title, parts)], format_rfc3339(now), HOME)
 
 
 def run(known: Known, ident: UUID, now: datetime) -> Page | None:

@@ -48,6 +48,7 @@ class OverviewRoutes:
             "/sites/<site>/<name>": self.one_list,
             "/sites/<site>/accounts/<member>": self.account,
             "/allocations/<uuid:ident>": self.allocation,
+            "/keys/<uuid:ident>": self.key,
             "/runs/<uuid:ident>": self.run,
             "/static/overview.css": self.style,
         }
@@ -76,7 +77,7 @@ class OverviewRoutes:
         return self.renderer.page(page)
 
     def account(self, site: str, member: str) -> Response:
-        """One member's account at a Site."""
+        """One member's account and keys at a Site."""
         self._require_site(site)
         read_query()
         if len(member) > _MEMBER_MAX:
@@ -87,6 +88,11 @@ class OverviewRoutes:
         """One allocation."""
         read_query()
         return self._page(lambda now: pages.allocation(self.known, ident, now))
+
+    def key(self, ident: UUID) -> Response:
+        """One key."""
+        read_query()
+        return self._page(lambda now: pages.key(self.known, ident, now))
 
     def run(self, ident: UUID) -> Response:
         """One Run."""

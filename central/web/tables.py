@@ -167,6 +167,22 @@ def keys(site: str, found: Rows, now: datetime) -> Table:
     )
 
 
+def member_keys(site: str, member: str, found: Rows, now: datetime) -> Table:
+    """One member's keys at a Site (E6)."""
+    rows = [
+        (
+            Cell(row["name"], href=f"/keys/{quote(row['keyId'], safe='')}", note=row["fingerprint"]),
+            Cell(row["type"]),
+            Cell(row["state"], note=row["reason"]),
+            moment(row["addedAt"], now),
+            moment(row["reportedAt"], now),
+        )
+        for row in found.rows
+    ]
+    columns = ("Key", "Type", "State", "Added", "Site last reported")
+    return Table(f"SSH keys of {member} at {site}", columns, rows, "None was ever added.")
+
+
 def runs(site: str, found: Rows, now: datetime) -> Table:
     """Runs with their stage, verdict and what they wait for (E1, E4)."""
     rows = [
@@ -190,13 +206,13 @@ def runs(site: str, found: Rows, now: datetime) -> Table:
     )
 
 
-def links(title: str, found: Sequence[Row], now: datetime) -> Table:
+def links(title: str, found: Sequence[Row], now: datetime, *, empty: str = "Nothing is known.") -> Table:
     """What `explain` says, link by link (O1)."""
     rows = [
         (Cell(row["link"]), Cell(row["text"]), moment(row["at"], now, never="–"), Cell(row["at"] or "–"))
         for row in found
     ]
-    return Table(title, ("Link", "What is known", "Age", "Since"), rows, "Nothing is known.")
+    return Table(title, ("Link", "What is known", "Age", "Since"), rows, empty)
 
 
 def _more(site: str, name: str, title: str, found: Rows) -> Anchor | None:

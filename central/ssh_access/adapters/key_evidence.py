@@ -53,6 +53,14 @@ def key_counts(database: Database, site: str, after: str, limit: int) -> Sequenc
     return database.run(lambda tx: tx.all(KeyCounts, queries["key_counts"], params), repeatable=True)
 
 
+def keys_of_member(database: Database, site: str, member: str) -> Sequence[MemberKey]:
+    """Every key a member ever had at a Site, the oldest first."""
+    queries = load_queries("central.ssh_access")
+    params = {"site": site, "member": member}
+    rows = database.run(lambda tx: tx.all(KeyRow, queries["keys_of_member_at_site"], params), repeatable=True)
+    return [row.key() for row in rows]
+
+
 def key_evidence(database: Database, key_id: UUID) -> KeyEvidence:
     """Reads it in one transaction. Raises `KeyUnknown`."""
     queries = load_queries("central.ssh_access")

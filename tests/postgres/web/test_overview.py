@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import psycopg
 
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.observability import Metrics
+from central.kernel.site_names import Site
 from central.processes.overview import build_app
+from central.ssh_access.adapters.postgres_keys import PostgresMemberKeys
+from central.ssh_access.application.add_key import AddKey, AddRequest
+from central.ssh_access.domain.account import AccountAnswer
+from central.ssh_access.domain.member_key import MemberId, Target
+from tests.contract.member_keys_suite import command, ed25519
 from tests.html import parsed, words
 from tests.ports import free_port
 from tests.postgres.conftest import PgServer
@@ -151,3 +157,39 @@ def test_x1_nothing_that_can_be_read_is_503(clock: Clock) -> None:
         assert " None." not in words(text)
         lost.page(f"/allocations/{uuid4()}", 503)
         assert lost.get("/readyz").status_code == 503
+
+
+class Anybody:
+    """`MemberAccounts`: everybody has an account."""
+
+    def account_for(self, subject: MemberId, site: Site, now: datetime) -> AccountAnswer:
+        return Target("u1", 5_000_001, UUID(int=1))
+
+
+def test_e6_keys_are_counted_by_member_and_lead_to_each_link(
+    overview: Overview, pg_server: PgServer, name: str
+) -> None:
+    url = pg_server.role_url("pharos_member_api", name)
+    now = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
+    with Database(DatabaseOptions(url)) as database:
+        add = AddKey(Anybody(), PostgresMemberKeys(database))
+        for number, member in ((1, "alice"), (2, "alice"), (3, "bob|evil/../x")):
+            wanted = AddRequest(command(), MemberId(member), Site("slurm"), "<b>laptop", ed25519(number))
+            add(wanted, now)
+    text = overview.page()
+    assert "alice 0 2 0 0 0 0 never" in part(text, "slurm-keys")
+    assert "bob|evil/../x 0 1 0 0 0 0 never" in part(text, "slurm-keys")
+    hrefs = [str(one.attributes.get("href")) for one in parsed(text).all("a")]
+    assert [one for one in hrefs if one.startswith("/sites/slurm/accounts/")] == [
+        "/sites/slurm/accounts/alice"
+    ]
+    theirs = overview.page("/sites/slurm/accounts/alice")
+    assert "Nobody is known as alice at slurm." in part(theirs, "links")
+    assert part(theirs, "keys").count("pending 30 seconds ago never") == 2
+    (first, _) = [
+        str(one.attributes["href"])
+        for one in parsed(theirs).all("a")
+        if str(one.attributes.get("href")).startswith("/keys/")
+    ]
+    assert "slurm has no valid ssh-access grant: it cannot ask" in words(overview.page(first))
+    overview.page(f"/keys/{uuid4()}", 404)

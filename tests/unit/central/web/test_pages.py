@@ -71,6 +71,9 @@ class FakeKnown:
     def keys(self, want: Want) -> Rows:
         return self._rows("keys")
 
+    def keys_of(self, site: str, member: str) -> Rows:
+        return self._rows("keys_of")
+
     def runs(self, want: Want, now: datetime) -> Rows:
         return self._rows("runs")
 
@@ -78,6 +81,9 @@ class FakeKnown:
         return self._rows("explain").rows
 
     def explain_account(self, site: str, member: str, now: datetime) -> Sequence[Row] | None:
+        return None
+
+    def explain_key(self, key: UUID, now: datetime) -> Sequence[Row] | None:
         return None
 
     def explain_run(self, run: UUID, now: datetime) -> Sequence[Row] | None:
@@ -157,6 +163,16 @@ def test_x1_p37_a_part_its_role_may_not_read_says_so() -> None:
     found = parts(FakeKnown({"grants": RightMissing("the server refused query all_grants (42501)")}))
     assert found["slurm-grants"].unreadable == "refused: the server refused query all_grants (42501)"
     assert [one.ident for one in found.values() if one.unreadable] == ["slurm-grants"]
+
+
+def test_x1_a_members_page_is_absent_only_where_everything_of_theirs_is() -> None:
+    assert pages.account(FakeKnown(), "slurm", "u1", NOW) is None
+    lost = pages.account(FakeKnown({"keys_of": Unavailable("unavailable", "away")}), "slurm", "u1", NOW)
+    assert lost is not None
+    links, keys = lost.sections[0].parts
+    assert (keys.unreadable, lost.status) == ("unavailable: away", 200)
+    assert links.table is not None
+    assert links.table.empty == "Nobody is known as u1 at slurm."
 
 
 def test_x1_a_database_that_is_away_is_waited_for_once() -> None:
