@@ -90,14 +90,14 @@ class SqliteReportJournal:
             tried=row["tried_at"] is not None,
         )
 
-    def mark_tried(self, reports: Sequence[Report], now: datetime) -> None:
-        rows = [{"sequence": report.sequence, "now": render_time(now)} for report in reports]
+    def mark_tried(self, report: Report, now: datetime) -> None:
+        tried = {"sequence": report.sequence, "now": render_time(now)}
         with self._journal.transaction() as connection:
-            connection.executemany(self._sql["mark_tried"], rows)
+            connection.execute(self._sql["mark_tried"], tried)
 
-    def settle(self, reports: Sequence[Report]) -> None:
+    def settle(self, report: Report) -> None:
         with self._journal.transaction() as connection:
-            connection.executemany(self._sql["settle"], [{"sequence": one.sequence} for one in reports])
+            connection.execute(self._sql["settle"], {"sequence": report.sequence})
 
     def split(self, report: Report, parts: Sequence[Report], now: datetime) -> None:
         with self._journal.transaction() as connection:

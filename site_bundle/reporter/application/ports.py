@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol
 from uuid import UUID
 
 from site_bundle.kernel.errors import SiteError
@@ -18,9 +18,6 @@ from site_bundle.reporter.domain.sources import (
     Retained,
     Slurm,
 )
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Provider(Protocol):
@@ -86,12 +83,6 @@ class AppliedJournal(Protocol):
     def record_applied(self, acts: Sequence[Applied], now: datetime) -> None: ...
 
 
-class Asking(Protocol):
-    """Each item with what `act` made of it or its SiteError: in turn, or several at once in any order."""
-
-    def __call__(self, act: Callable[[T], R], items: Sequence[T], /) -> Iterator[tuple[T, R | SiteError]]: ...
-
-
 class Outbox(Protocol):
     """Reports on their way. What was never tried is the latest word on some subject at least, so however long
     central is away, no more wait than there are subjects.
@@ -103,11 +94,11 @@ class Outbox(Protocol):
     def next(self, after: int) -> Report | None:
         """The oldest report above the sequence `after`."""
 
-    def mark_tried(self, reports: Sequence[Report], now: datetime) -> None:
-        """Durable before any of them is sent."""
+    def mark_tried(self, report: Report, now: datetime) -> None:
+        """Durable before it is sent."""
 
-    def settle(self, reports: Sequence[Report]) -> None:
-        """The reports are over."""
+    def settle(self, report: Report) -> None:
+        """The report is over."""
 
     def split(self, report: Report, parts: Sequence[Report], now: datetime) -> None:
         """`parts` take the report's place."""

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from site_bundle.kernel.abreast import in_turn
 from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.https import PeerRefusedError
-from site_bundle.reporter.application.make_reports import REPORTS
-from site_bundle.reporter.application.ports import Asking, Outbox, Report
+from site_bundle.reporter.application.ports import Outbox, Report
 from site_bundle.reporter.domain.verdict import Act, Rule, rule_of
 
 
@@ -44,7 +42,7 @@ class Sent:
 @dataclass(frozen=True, slots=True)
 class SendReports:
     """`split` makes the two halves of a report that is too large, with ids of their own; nothing for one
-    that cannot be halved. At most `together` reports are on their way at once, as `asking` has it.
+    that cannot be halved.
     """
 
     intake: Intake
@@ -52,56 +50,31 @@ class SendReports:
     split: Callable[[Report], Sequence[Report]]
     checkpoint: Callable[[str], None] = field(default=lambda _name: None)
     told: Callable[[], None] = field(default=lambda: None)
-    asking: Asking = field(default=in_turn)
-    together: int = 8
 
     def run(self, *, now: datetime) -> Sent:
         """Until the outbox is empty, or something says "later". SiteError of the journal alone."""
         sent = Sent()
         after, stopped = 0, False
-        while not stopped and (batch := self._batch(after)):
-            after = batch[-1].sequence
-            if fresh := [report for report in batch if not report.tried]:
-                self.outbox.mark_tried(fresh, now)
-            over: list[Report] = []
-            for report, answered in self.asking(self.intake.send, batch):
-                stopped = self._taken(report, answered, over, sent, now)
-                self.told()
-                if stopped:  # what is on its way besides is answered again next time
-                    break
-            if over:
-                self.checkpoint("report-sent")
-                self.outbox.settle(over)
-                self.checkpoint("receipt-journalled")
+        while not stopped and (report := self.outbox.next(after)) is not None:
+            after = report.sequence
+            if not report.tried:
+                self.outbox.mark_tried(report, now)
+            stopped = self._send(report, sent, now)
+            self.told()
         return sent
 
-    def _batch(self, after: int) -> list[Report]:
-        """What may be on its way at once: accounts of different allocations, which need not know of each
-        other; resources go alone, for central learns of an allocation before it hears of its accounts.
-        """
-        batch: list[Report] = []
-        taken: set[str] = set()
-        while len(batch) < self.together and (report := self.outbox.next(after)) is not None:
-            alone = REPORTS in {report.kind, *(other.kind for other in batch)}
-            if batch and (alone or not taken.isdisjoint(report.subjects)):
-                break
-            batch.append(report)
-            taken.update(report.subjects)
-            after = report.sequence
-        return batch
-
-    def _taken(
-        self, report: Report, answered: Answered | SiteError, over: list[Report], sent: Sent, now: datetime
-    ) -> bool:
-        """Deals with one answer; True when nothing else is to be sent."""
-        if isinstance(answered, PeerRefusedError):
-            return self._refused(report, answered, sent, now)
-        if isinstance(answered, UnavailableError):
-            sent.error = answered
+    def _send(self, report: Report, sent: Sent, now: datetime) -> bool:
+        """Deals with one report; True when nothing else is to be sent."""
+        try:
+            answered = self.intake.send(report)
+        except PeerRefusedError as error:
+            return self._refused(report, error, sent, now)
+        except UnavailableError as error:
+            sent.error = error
             return True
-        if isinstance(answered, SiteError):
-            raise answered
-        over.append(report)
+        self.checkpoint("report-sent")
+        self.outbox.settle(report)
+        self.checkpoint("receipt-journalled")
         sent.reports += 1
         sent.outcomes.update(answered.outcomes)
         sent.received_at = answered.received_at
@@ -114,7 +87,7 @@ class SendReports:
         if parts:
             self.outbox.split(report, parts, now)
         elif rule.act is not Act.KEEP:
-            self.outbox.settle([report])
+            self.outbox.settle(report)
         sent.outcomes[error.code] += 1
         if rule.fault or self._unsplit(rule, parts):
             sent.faults.append(error)

@@ -88,7 +88,7 @@ def test_s8_only_what_was_never_tried_is_superseded(outbox: SqliteReportJournal)
     first, second, third = (report("resources", later=number) for number in range(3))
     other = report("accounts/a")
     outbox.keep([first, other], NOW)
-    outbox.mark_tried(waiting(outbox)[:1], NOW)
+    outbox.mark_tried(waiting(outbox)[0], NOW)
     outbox.keep([second], NOW)
     outbox.keep([third], NOW)
     found = waiting(outbox)
@@ -96,7 +96,7 @@ def test_s8_only_what_was_never_tried_is_superseded(outbox: SqliteReportJournal)
         (first.report_id, True), (other.report_id, False), (third.report_id, False),
     ]  # fmt: skip
     assert outbox.waiting() == (3, NOW)
-    outbox.settle(found[:1])
+    outbox.settle(found[0])
     assert [one.report_id for one in waiting(outbox)] == [other.report_id, third.report_id]
 
 
