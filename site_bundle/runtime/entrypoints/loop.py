@@ -1,7 +1,8 @@
 """The Runtime's loop: poll, begin, look, close, deliver; each on its own schedule, one after the other.
 
 1. What is due is done; then the long poll is the wait, cut short by whatever is due next. Nothing spins.
-2. A command that fails waits by its own back-off; the others go on.
+2. A command that fails waits by its own back-off; the others go on. Beginning many, or against an owner that
+   hangs, does not keep a cancel or a look from its turn.
 3. Looks are quick after something moved and slow while nothing does; without a job there are none (S10).
 4. The watchdog is fed by finished steps only, so a loop that hangs is restarted.
 5. SIGTERM ends a wait at once and anything else between two steps: a submission is never left halfway.
@@ -42,6 +43,7 @@ class LoopLimits:
     most_look_seconds: float = 30.0
     look_growth: float = 1.5
     close_seconds: float = 2.0
+    begin_seconds: float = 15.0
     least_poll_seconds: float = 1.0
     longest_sleep_seconds: float = 30.0
     first_retry_seconds: float = 1.0
@@ -142,15 +144,20 @@ class Loop:
 
     def _begin_turn(self) -> None:
         received = [stage for stage in self.journal.stages() if stage.state is State.RECEIVED]
-        known = {stage.command.command_id for stage in received}
-        self.retries = {key: retry for key, retry in self.retries.items() if key in known}
+        before, self.retries = self.retries, {}
+        for stage in received:
+            known = stage.command.command_id
+            self.retries[known] = before.get(known) or Retry(self._backoff())
         if not received:
             self.telling.waiting({})
             return
         may_begin = self.journal.feed_state().may_begin and not self.journal.is_draining()
+        end = self.monotonic() + self.limits.begin_seconds
         for stage in received:
             self.stop.check()
-            retry = self.retries.setdefault(stage.command.command_id, Retry(self._backoff()))
+            retry = self.retries[stage.command.command_id]
+            if self.monotonic() >= end:
+                break  # those that are left are due at once: after the other turns
             if self.monotonic() < retry.due and self.now() <= stage.command.valid_until:
                 continue
             try:
