@@ -96,9 +96,7 @@ _SPECS = (
     CheckSpec("runtime.partition", "staging and compute are there, with the profile's limits", ("I9",)),
     CheckSpec("runtime.staging-internet", "somebody answers for the Internet of all staging nodes", ("I9",)),
     CheckSpec("runtime.repository", "a staging node reaches the Git hosts over verified TLS", ("I9",)),
-    CheckSpec(
-        "runtime.staging-tools", "git and git-lfs are on the staging nodes", ("S2",), severity="warning"
-    ),
+    CheckSpec("runtime.staging-tools", "git and git-lfs are on a staging node, where one is seen", ("S2",)),
     CheckSpec("runtime.members-group", "the members' group is there, and approved for the unit", ("S4",)),
     CheckSpec("runtime.scratch", "scratch and the runtime's folder in it are right and usable", ("S4",)),
     CheckSpec("site-agent.modes", "no mode of the upstream agent removes without evidence", ("I16", "S9")),

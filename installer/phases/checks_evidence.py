@@ -65,6 +65,10 @@ def token_finding(
         return failed(check, found, wanted, remedy, subject=RUNTIME)
     try:
         path = profile.section.member_tokens.jwks_file or _controllers_path(host, installed, profile)
+    except (Refusal, Unanswered, SlurmUnreadable) as error:
+        remedy = "Have slurmctld running and AuthAltParameters name its jwks (docs/policy/slurm.md)."
+        return unknown(check, str(error), wanted, remedy, subject=RUNTIME)
+    try:
         trusted = _trusted(host, path)
     except (Refusal, Unanswered, SlurmUnreadable) as error:
         remedy = "Name a copy of the controller's key set on this host: runtime.member_tokens.jwks_file."

@@ -170,10 +170,13 @@ def tools_finding(host: Host, ask: Ask, staging: Staging, run_as: RunAs) -> Find
     if not missing:
         found = f"{seen}: {', '.join(tools.values())}"
         return passed(check, found, wanted, subject=staging.partition)
-    remedy = "Install them on the nodes; a stage without them fails and says so."
-    if not here:
-        remedy = f"Look on a staging node: srun -p {staging.partition} git lfs version."
-    return failed(check, f"{seen}: no {', no '.join(missing)}", wanted, remedy, subject=staging.partition)
+    found, remedy = f"{seen}: no {', no '.join(missing)}", "Install them on the partition's nodes."
+    if here:
+        return failed(check, found, wanted, remedy, subject=staging.partition)
+    remedy = f"Look on a staging node: srun -p {staging.partition} git lfs version."
+    return Finding(
+        check=check, status="warn", found=found, wanted=wanted, remedy=remedy, subject=staging.partition
+    )
 
 
 def _is_node(ask: Ask, partition: str) -> bool:

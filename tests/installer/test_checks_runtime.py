@@ -139,21 +139,21 @@ def test_x1_an_answer_that_cannot_be_read_is_unknown(
 
 
 @pytest.mark.parametrize(
-    ("program", "answer", "slurmd", "told"),
+    ("program", "seen", "status", "told"),
     [
-        ("git-lfs", said("", 127), None, "a staging node: no git-lfs"),
-        ("git", said("", 127), NO_SLURMD, "no staging node itself: no git"),
+        ("git-lfs", True, "fail", "a staging node: no git-lfs"),
+        ("git", False, "warn", "no staging node itself: no git"),
     ],
 )
 def test_s2_tools_are_looked_for_where_an_unprivileged_user_sees_them(
-    running: Running, program: str, answer: Completed, slurmd: Completed | None, told: str
+    running: Running, program: str, seen: bool, status: str, told: str
 ) -> None:
-    """It is a warning: what stands on other nodes is not seen from here, and a stage there says so itself."""
-    running.answers(program, answer)
-    if slurmd is not None:
-        running.slurm.replaced["show slurmd"] = slurmd
+    """Elsewhere it is a warning: other nodes are not seen from here, and a stage there says so itself."""
+    running.answers(program, said("", 127))
+    if not seen:
+        running.slurm.replaced["show slurmd"] = NO_SLURMD
     event = refused(running)["runtime.staging-tools", "staging"]
-    assert event["status"] == "warn" and told in event["found"]
+    assert event["status"] == status and told in event["found"]
 
 
 @pytest.mark.parametrize(

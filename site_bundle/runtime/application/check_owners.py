@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +12,8 @@ from site_bundle.kernel.health import Check, Status
 from site_bundle.runtime.application.ports import Accounts, CommandsApi
 from site_bundle.slurm.clusters import ShowClusters, ShowRights
 from site_bundle.slurm.submission import ShowConfiguration
+
+_JWKS = re.compile(r"(?:^|,)\s*jwks=([^,\s]+)")
 
 
 class Client(Protocol):
@@ -62,13 +65,25 @@ class CheckOwners:
             raise _unfit(
                 "AuthAltTypes without auth/jwt", "auth/jwt, so that a member's token submits", "jwt_missing"
             )
+        parameters = settings.get("AuthAltParameters", "")
+        key_set = _JWKS.search(parameters)
+        if key_set is None:
+            raise _unfit(
+                "AuthAltParameters without jwks=",
+                "the issuer's key set, or no member's token submits",
+                "jwks_missing",
+            )
         if "job_env" in settings.get("AccountingStoreFlags", ""):
             raise _unfit(
                 "AccountingStoreFlags=job_env",
                 "no job_env: it shows jobs' environments to every coordinator",
                 "job_env_stored",
             )
-        return "auth/jwt; sbatch --export-file keeps the token out of the job"
+        # Whose keys stand in it only the installer can compare: it holds the evidence (S2).
+        return (
+            f"auth/jwt, key set {key_set[1]} (pharos-installer validate --evidence compares its key ids;"
+            " Slurm checks neither issuer nor audience); sbatch --export-file keeps the token out of the job"
+        )
 
     def _accounting(self) -> str:
         known = self.client.read(ShowClusters())

@@ -57,7 +57,11 @@ def test_s12_unknown_version_of_slurm_is_a_warning(version: tuple[int, int] | No
 
 def owners(**changes: Any) -> CheckOwners:
     answers: dict[type, Any] = {
-        ShowConfiguration: {"AuthAltTypes": "auth/jwt", "AccountingStoreFlags": "(null)"},
+        ShowConfiguration: {
+            "AuthAltTypes": "auth/jwt",
+            "AuthAltParameters": "jwt_key=/k,jwks=/etc/slurm/jwks.json,userclaimfield=preferred_username",
+            "AccountingStoreFlags": "(null)",
+        },
         ShowClusters: frozenset({"icarus"}),
         ShowRights: Rights("None", frozenset({"pharos"})),
         ShowVersion: (24, 11),
@@ -77,12 +81,21 @@ def test_s6_all_owners_connected() -> None:
     require_owners(owners())
 
 
+def test_s2_doctor_names_the_key_set_and_who_compares_it() -> None:
+    (found,) = [check.found for check in owners().run() if check.id == "submission"]
+    assert "/etc/slurm/jwks.json" in found and "validate --evidence" in found and "neither issuer" in found
+
+
 @pytest.mark.parametrize(
     ("answers", "code"),
     [
         ({ShowConfiguration: {"AuthAltTypes": "(null)"}}, "jwt_missing"),
-        ({ShowConfiguration: {"AuthAltTypes": "auth/jwt", "AccountingStoreFlags": "job_comment,job_env"}},
-         "job_env_stored"),
+        ({ShowConfiguration: {"AuthAltTypes": "auth/jwt"}}, "jwks_missing"),
+        ({ShowConfiguration: {"AuthAltTypes": "auth/jwt", "AuthAltParameters": "jwt_key=/x/jwks=y"}},
+         "jwks_missing"),
+        ({ShowConfiguration: {
+            "AuthAltTypes": "auth/jwt", "AuthAltParameters": "jwks=/j",
+            "AccountingStoreFlags": "job_comment,job_env"}}, "job_env_stored"),
         ({ShowClusters: frozenset()}, "cluster_unknown"),
         ({ShowRights: None}, "coordinator_missing"),
         ({ShowRights: Rights("Administrator", frozenset({"pharos"}))}, "coordinator_too_strong"),
