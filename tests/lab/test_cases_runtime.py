@@ -134,8 +134,17 @@ def test_6_a43_job_of_a_member_who_left_the_directory_is_observed_and_cancelled(
     first, second, other = Attempt(scene, "bob"), Attempt(scene, "bob"), Attempt(scene, "alice")
     for attempt in (first, second, other):
         assert attempt.result(attempt.submit("stage-in"))["verdict"] == "completed"
-    ends, runs = first.compute("sleep", "8"), second.compute("sleep", "200")
+    ends, runs = first.compute("sleep", "15"), second.compute("sleep", "200")
     assert first.ack(ends)["outcome"] == second.ack(runs)["outcome"] == "accepted"
+    asleep = [
+        "pgrep",
+        "-c",
+        "-u",
+        "5000002",
+        "-x",
+        "sleep",
+    ]  # a job that begins later has no account any more
+    assert until(lambda: scene.slurm(*asleep).strip() == "2", 30.0)
     entry = "uid=bob,ou=people,ou=pharos,dc=icarus,dc=example"
     scene.slurm("ldapdelete", "-Q", "-Y", "EXTERNAL", "-H", "ldapi:///", entry)
     scene.slurm("sss_cache", "-E")
