@@ -318,3 +318,26 @@ def test_a41_hostile_environment_does_not_steer_the_stages_own_words(stages: Sta
         assert (stages.work / "seen").read_text() == f"0077\n{path}\n", "the member's PATH is for their words"
         (stages.work / "seen").unlink()
     assert not (trap / "sprung").exists()
+
+
+def test_s2_x1_a_place_that_is_full_is_a_named_end_and_pushes_nothing(stages: Stages) -> None:
+    """Wherever it runs out: in the clone, in a small output, in a large one; with room again it goes on."""
+
+    def build(work: Path, _git: Git) -> None:
+        (work / "data").write_bytes(os.urandom(400_000))
+
+    commit = stages.seed(build)
+    stages.blocks = "200"
+    ended = stages.stage_in(commit)
+    assert EXIT_CODES.get(ended.status) in {"clone_failed", "commit_missing"}, ended
+    stages.blocks = "unlimited"
+    assert stages.stage_in(commit).status == 0
+    (stages.work / "out").write_bytes(os.urandom(400_000))
+    for large in (1 << 20, 4096):
+        stages.blocks = "200"
+        ended = stages.stage_out(commit, "out", large=large)
+        assert EXIT_CODES.get(ended.status) in {"clone_failed", "commit_failed"}, ended
+        assert REF not in stages.server.repositories.refs(NAME) and stages.output() is None
+    stages.blocks = "unlimited"
+    assert stages.stage_out(commit, "out", large=4096).status == 0
+    assert stages.output() is not None
