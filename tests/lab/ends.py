@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests import long
 from tests.lab.outages import state
 from tests.lab.running import Running, until
 
@@ -93,6 +94,8 @@ def rerun_soon(scene: Running, job: str) -> None:
     _update(scene, job, f"StartTime={SOON}")
 
 
+# Slurm looks at time limits every half minute, and a limit is a whole minute.
+TIME_LIMIT = Ending("time limit", lambda scene, job: _update(scene, job, "TimeLimit=1"), "timed_out")
 ENDINGS = (
     Ending("cancelled by the member", _scancel("alice"), "cancelled"),
     Ending("cancelled by an administrator", _scancel(None), "cancelled"),
@@ -100,6 +103,7 @@ ENDINGS = (
     Ending("deadline", _deadline, "timed_out", 1, code="deadline"),
     Ending("preempted", lambda scene, _: _preempted(scene, "CANCEL"), "failed", code="preempted"),
     Ending("node failed", lambda scene, job: _node_down(scene, job, requeue=False), "node_failed", 1),
+    *([TIME_LIMIT] if long.SOAK else []),
 )  # fmt: skip
 RERUNS: dict[str, Callable[[Running, str], object]] = {
     "requeued": lambda scene, job: scene.host.exec(["scontrol", "requeue", job]),

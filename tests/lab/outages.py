@@ -36,6 +36,10 @@ def _start(*units: str) -> Callable[[Running], object]:
     return lambda scene: scene.host.exec(["systemctl", "start", *units])
 
 
+def _signal(unit: str, name: str) -> Callable[[Running], object]:
+    return lambda scene: scene.host.exec(["systemctl", "kill", "-s", name, unit])
+
+
 def _names_go(scene: Running) -> None:
     """The directory is away and nothing of it is cached; the members' group is a local line, as sites make it
     for a local user to be in it.
@@ -53,8 +57,13 @@ def _names_return(scene: Running) -> None:
 
 
 SLURM = frozenset({"verdict", "begin"})
-# slurmdbd without its database is as good as away, and takes as long: in a soak.
-DATABASE = Outage("mariadb", _stop("mariadb"), _start("mariadb"), SLURM, "slurm_unavailable")
+# slurmdbd without its database is as good as away and takes as long; one that hangs takes minutes.
+LONG = (
+    Outage("mariadb", _stop("mariadb"), _start("mariadb"), SLURM, "slurm_unavailable"),
+    Outage(
+        "slurmdbd hangs", _signal("slurmdbd", "STOP"), _signal("slurmdbd", "CONT"), SLURM, "slurm_unavailable"
+    ),
+)
 OUTAGES = (
     Outage("slurmctld", _stop("slurmctld"), _start("slurmctld"), SLURM),
     Outage("slurmdbd", _stop("slurmdbd"), _start("slurmdbd"), SLURM, "slurm_unavailable"),
@@ -64,7 +73,7 @@ OUTAGES = (
         "central", lambda scene: scene.api.stop(), lambda scene: scene.api.start(),
         frozenset({"verdict", "begin", "words"}),
     ),
-    *([DATABASE] if long.SOAK else []),
+    *(LONG if long.SOAK else ()),
 )  # fmt: skip
 
 

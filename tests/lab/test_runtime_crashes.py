@@ -1,5 +1,5 @@
-"""The Runtime is killed at every durable step, and its sources go away, on the host's own Slurm: exactly one
-job a stage, true verdict (S1, X1; A29, A32, A33).
+"""The Runtime is killed at every durable step, and answers are lost, on the host's own Slurm: exactly one job
+a stage, true verdict (S1, X1; A32, A33). Owners that go away: test_runtime_outages.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.lab.host import LabHost
-from tests.lab.running import BINDS, Attempt, Running, refused, until
+from tests.lab.running import BINDS, Attempt, Running
 from tests.lab.tree import HostTree
 
 pytestmark = pytest.mark.lab
@@ -76,37 +76,6 @@ def test_s1_a33_answer_of_sbatch_lost(scene: Running) -> None:
         scene.host.put("/etc/pharos-hpc/runtime.env", env.encode())
 
 
-def test_x1_a29_slurmdbd_away_is_no_end(scene: Running) -> None:
-    attempt = Attempt(scene)
-    scene.start()
-    attempt.result(attempt.submit("stage-in"))
-    compute = attempt.compute("sleep", "2")
-    attempt.ack(compute)
-    scene.host.exec(["systemctl", "stop", "slurmdbd"])
-    try:
-        assert not scene.desk.wait(lambda: compute.result is not None, 6.0), compute.result
-        assert scene.runs()
-    finally:
-        scene.host.exec(["systemctl", "start", "slurmdbd"])
-    result = attempt.result(compute)
-    assert (result["verdict"], result["exitCode"]) == ("completed", 0)
-
-
-def test_x1_slurmctld_away_in_the_middle(scene: Running) -> None:
-    attempt = Attempt(scene)
-    scene.start()
-    attempt.result(attempt.submit("stage-in"))
-    compute = attempt.compute("sh", "-c", "sleep 3; exit 7")
-    attempt.ack(compute)
-    scene.host.exec(["systemctl", "stop", "slurmctld"])
-    scene.desk.wait(lambda: compute.result is not None, 3.0)
-    assert compute.result is None
-    scene.host.exec(["systemctl", "start", "slurmctld"])
-    result = attempt.result(compute)
-    assert (result["verdict"], result["exitCode"]) == ("failed", 7)
-    assert len(scene.jobs(compute)) == 1
-
-
 def test_x1_central_away_then_the_same_bytes(scene: Running) -> None:
     attempt = Attempt(scene)
     scene.start()
@@ -116,23 +85,6 @@ def test_x1_central_away_then_the_same_bytes(scene: Running) -> None:
     compute = attempt.compute("true")
     assert attempt.result(compute)["verdict"] == "completed"
     assert len(scene.jobs(compute)) == 1
-
-
-def test_s1_cancel_of_a_running_job_and_of_one_that_waits(scene: Running) -> None:
-    attempt = Attempt(scene)
-    scene.start()
-    attempt.result(attempt.submit("stage-in"))
-    compute = attempt.compute("sleep", "300")
-    job = attempt.ack(compute)["jobId"]
-    until(lambda: "RUNNING" in scene.slurm("squeue", "-h", "-j", job, "-o", "%T"), 10.0)
-    cancel = attempt.cancel()
-    assert attempt.ack(cancel)["outcome"] == "accepted"
-    assert attempt.result(compute)["verdict"] == "cancelled"
-    assert attempt.result(cancel)["verdict"] == "completed"
-    late = attempt.compute("true")
-    assert scene.desk.wait(lambda: refused(late), 20.0)
-    assert attempt.ack(late)["code"] == "attempt_cancelled"
-    assert scene.jobs(late) == []
 
 
 @pytest.mark.parametrize(
