@@ -32,21 +32,24 @@ for path in "$@"; do
     [ ! -L "$above" ] || die 87 "declared output $path is beyond the link $above"
   done
 done
-# What was declared is what the commit has there, names taken letter by letter. A file of the given size or more is
+# What was declared is what the commit has there, names taken letter by letter. No status of what reads the files
+# is lost in a pipe: with the place full, LFS answers with nothing, and that would be the output. A file of the given size or more is
 # stored by LFS, whatever the repository's own attributes say of it.
 GIT_LITERAL_PATHSPECS=1
 export GIT_LITERAL_PATHSPECS
 for path in "$@"; do
   path=./${path%/}
   git rm -r --quiet --cached --ignore-unmatch -- "$path" || die 88 "the outputs could not be added"
-  find "$path" -name .git -prune -o \( -type l -o -type f -size -@LARGE@c \) -print0 |
-    git add --force --pathspec-from-file=- --pathspec-file-nul || die 88 "the outputs could not be added"
+  find "$path" -name .git -prune -o \( -type l -o -type f -size -@LARGE@c \) -print0 >"$GIT_DIR/small" &&
+    git add --force --pathspec-from-file="$GIT_DIR/small" --pathspec-file-nul ||
+    die 88 "the outputs could not be added"
   # shellcheck disable=SC2016 # the inner shell expands it, once a file
   find "$path" -name .git -prune -o -type f ! -size -@LARGE@c -exec sh -c '
     for file do
       mode=100644
       [ -x "$file" ] && mode=100755
-      blob=$(git lfs clean -- "${file#./}" <"$file" | git hash-object -w --stdin) &&
+      pointer=$(git lfs clean -- "${file#./}" <"$file") && [ "$pointer" ] &&
+        blob=$(printf "%s\n" "$pointer" | git hash-object -w --stdin) &&
         git update-index --add --cacheinfo "$mode,$blob,${file#./}" || exit 1
     done' sh {} + || die 88 "a large file could not be stored"
 done
