@@ -5,7 +5,10 @@ X9).
 from __future__ import annotations
 
 import json
+import os
 import signal
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +81,40 @@ def test_s8_sources_come_and_go(scene: Scene) -> None:
     with scene.intake.away():
         scene.wait_until(lambda: check(scene, "intake")[0] == "fail", "intake failing")
     scene.wait_until(lambda: scene.status()["state"] == "ready", "ready again")
+    assert scene.stop() == 0
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_s10_a_waiting_reporter_has_no_helper_no_tls_and_no_ldap(scene: Scene) -> None:
+    """What a pass needs of the world is gone with the child that asked it."""
+    scene.start(limits={"interval_seconds": 30.0, "least_pause_seconds": 30.0})
+    scene.wait_until(lambda: scene.status().get("lastReceiptAt"), "a delivered pass")
+    assert scene.process is not None
+    pid = scene.process.pid
+    scene.wait_until(lambda: not children(pid), "a reporter without children")
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    assert "libpython" in maps or "python" in maps
+    assert not [name for name in ("_ssl.", "_hashlib.", "libssl", "libcrypto") if name in maps]
+    assert scene.stop() == 0
+
+
+def test_x1_s8_a_helper_that_is_killed_costs_a_pass_and_nothing_else(scene: Scene) -> None:
+    scene.start()
+    scene.wait_until(lambda: scene.states() == {"alice": ("ready", 1), "bob": ("ready", 1)}, "ready accounts")
+    assert scene.process is not None
+    for _ in range(5):
+        for child in scene.wait_until(lambda: children(scene.process.pid), "a child"):  # type: ignore[union-attr]
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+    newest = max(seen for seen, _ in scene.platform.resources.values())
+    scene.wait_until(
+        lambda: max(one for one, _ in scene.platform.resources.values()) > newest, "a later report"
+    )
+    scene.wait_until(lambda: scene.status()["state"] == "ready", "ready again")
+    assert scene.states() == {"alice": ("ready", 1), "bob": ("ready", 1)}
     assert scene.stop() == 0
 
 
