@@ -142,6 +142,19 @@ def test_e7_cancel_after_the_verdict(scene: Running, pool: list[Attempt]) -> Non
     assert attempt.result(issued)["verdict"] == "completed"
     over(scene, attempt, attempt.cancel())
     assert scene.jobs(issued) == [attempt.ack(issued)["jobId"]]
+    kept = scene.slurm("ls", f"/scratch/pharos/alice/{attempt.attempt_id}/work")
+    assert "result.txt" in kept.split(), "the member's own workspace stays"
+
+
+def test_s4_cleanup_waits_for_the_stage_that_still_asks_the_helper(scene: Running) -> None:
+    scene.repositories.faults = Faults(seconds=SLOW_GIT, times=2)
+    attempt = Attempt(scene)
+    issued = attempt.submit("stage-in")
+    assert running(scene, attempt.ack(issued)["jobId"])
+    cleanup = attempt.cleanup()
+    assert attempt.result(issued)["verdict"] == "completed"
+    assert attempt.result(cleanup)["verdict"] == "completed"
+    assert grants(scene, attempt) == []
 
 
 def _requeued(scene: Running, job: str) -> None:

@@ -38,6 +38,8 @@ class CloseAttempt:
             return False
         if isinstance(command.action, Cancel):
             self._cancel(closing, now)
+        elif stages:
+            return False
         else:
             self.grants.release(command.attempt_id)
         self.checkpoint("closed")

@@ -3,7 +3,8 @@
 1. What was received and not begun is refused. What may have been begun is looked up first.
 2. A cancel is done when every job of the Attempt that the queue shows active was told to end. That it ended
    is the stage's own verdict.
-3. A cleanup is done when the Attempt's folder is gone.
+3. A cleanup is done when the Attempt's folder is gone. It waits for the verdict of every stage: a job may
+   still ask the helper, and what stage-out pushed is read from there.
 """
 
 from __future__ import annotations

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.https import PeerRefusedError, PeerUnavailableError
+from site_bundle.runtime.adapters.wire import encode_ack, encode_result
+from site_bundle.runtime.application.close_attempt import CloseAttempt
 from site_bundle.runtime.application.ports import Rejected
+from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.command import CleanUp, StageName
 from site_bundle.runtime.domain.rejections import REJECTIONS
 from site_bundle.runtime.domain.script import EXIT_CODES
@@ -186,6 +190,23 @@ def test_e7_attempt_that_is_closed_begins_nothing(world: World) -> None:
     world.receive(COMMAND, command(2, CleanUp()))
     world.turn()
     assert said(world)["ack"]["code"] == "attempt_cancelled" and world.jobs == []
+
+
+def test_s4_cleanup_waits_for_the_verdict_that_is_read_from_the_folder(world: World) -> None:
+    ports: Any = world
+    words = Words(uuid4, encode_ack, encode_result)
+    close = CloseAttempt(world.journal, ports, ports, words, ports, False, world.checkpoint)
+    world.receive(command(1, action(StageName.STAGE_OUT)))
+    world.turn()
+    world.receive(command(2, CleanUp()))
+    (cleanup,) = world.journal.closings()
+    assert not close.run(cleanup, now=after(15))
+    assert "release" not in [event[0] for event in world.events]
+    world.done = True
+    world.turn(20)
+    assert said(world)["result"]["verdict"] == "completed"
+    assert close.run(cleanup, now=after(25)) and world.journal.closings() == ()
+    assert "release" in [event[0] for event in world.events]
 
 
 def test_s14_observe_says_and_does_nothing(world: World) -> None:
