@@ -58,7 +58,8 @@ class PostgresSavedAllocations:
 
     def page_of_site(self, site: str, after: AllocationId | None, limit: int) -> SnapshotPage:
         """As `page`, of one Site's."""
-        return self._page(self._evidence["ids_of_site_after"], {"after": after or _FIRST, "site": site}, limit)
+        params = {"after": after or _FIRST, "site": site}
+        return self._page(self._evidence["ids_of_site_after"], params, limit)
 
     def _page(self, query: Query, params: dict[str, object], limit: int) -> SnapshotPage:
         params["limit"] = limit + 1
