@@ -144,6 +144,15 @@ def shown_of_processes(host: LabHost, what: str, user: str | None) -> str:
     return host.exec(["sh", "-c", script], user=user, check=False).stdout
 
 
+def owners_of_environments(host: LabHost, known: Planted) -> set[str]:
+    """User and program of every process of the host whose environment holds any of them; as root."""
+    script = """cd /proc; for p in [0-9]*
+do grep -qaF -f "$0" "$p/environ" 2>/dev/null && ps -o user:32=,comm= -p "$p" | tr -s ' '
+done; true"""
+    with _handed(host, known):
+        return set(host.exec(["bash", "-c", script, PATTERNS]).stdout.splitlines())
+
+
 def environment_of(host: LabHost, user: str) -> dict[str, str]:
     """The environment the script of the user's only job was started with."""
     script = """for p in $(ps -u "$0" -o pid=)

@@ -142,6 +142,10 @@ def test_e7_another_member_cancels_and_is_named(
     assert stages(ended)["compute"]["verdict"] == "cancelled" and ended["output"] is None
     assert executing.job(number, "State")["State"].startswith("CANCELLED")
     assert f"member_asked, by Party {executing.parties['bob']}" in executing.explained("run", run)
+    audited = executing.rows(
+        "SELECT actor::text FROM execution.audit WHERE subject = %s AND permission = 'run.cancel'", run
+    )
+    assert audited == [(executing.parties["bob"],)]
     executing.wait_released(run)
     assert {stage: len(each) for stage, each in jobs(executing.road.host, ended).items()} == {
         "stage-in": 1,
@@ -183,3 +187,15 @@ def test_e5_an_ended_consent_holds_the_run_until_there_is_another(
     assert {stage: len(each) for stage, each in jobs(executing.road.host, ended).items()} == dict.fromkeys(
         STAGES, 1
     )
+
+
+def test_e5_a_consent_taken_back_by_the_member_does_so_at_once(
+    executing: Executing, alice: Runs, repository: Repository
+) -> None:
+    member = alice.member
+    taken = member.call("DELETE", f"{member.api}/api/v1/me/execution-consent")
+    assert taken["state"] == "ended"
+    run = alice.start(repository, ["sh", "run.sh"])
+    assert alice.wait(run, lambda shown: shown["state"] == "waiting")["reason"] == "consent_expired"
+    assert executing.consent("alice") == "standing"
+    assert alice.wait(run, has_ended)["state"] == "completed"

@@ -22,6 +22,7 @@ from tests.journeys.searching import (
     files_in,
     files_on,
     lines_of_journal,
+    owners_of_environments,
     planted,
     processes_here,
     rows_with,
@@ -185,3 +186,30 @@ def test_a41_s2_compute_has_none(executing: Executing, alice: Runs, stage: Stage
     assert "SLURM_JOB_ID" in names and "SLURM_JWT" not in names
     assert not any(name.startswith("PHAROS_") for name in names)
     assert stage.known.found_in(written) == []
+
+
+@pytest.fixture(scope="module")
+def submitting(executing: Executing, alice: Runs, repository: Repository) -> Iterator[Planted]:
+    """What a submission has while the controller does not take it."""
+    host = executing.road.host
+    host.exec(["systemctl", "kill", "--signal=STOP", "slurmctld"])
+    try:
+        run = alice.start(repository, ["sh", "-c", "echo x >result.txt"])
+        look = ["ps", "-u", "pharos-runtime", "-o", "comm="]
+        assert wait_until(lambda: "sbatch" in host.exec(look, check=False).stdout, 30.0, every=0.2)
+        yield planted(executing, "alice")
+    finally:
+        host.exec(["systemctl", "kill", "--signal=CONT", "slurmctld"])
+    assert alice.wait(run, has_ended)["state"] == "completed"
+
+
+def test_s2_the_members_token_is_sbatchs_alone_and_not_to_be_seen(
+    executing: Executing, submitting: Planted
+) -> None:
+    host = executing.road.host
+    assert owners_of_environments(host, submitting) == {"pharos-runtime sbatch"}
+    for user in READERS:
+        assert submitting.found_in(shown_of_processes(host, "cmdline", user)) == []
+        if user not in (None, "pharos-runtime"):
+            assert submitting.found_in(shown_of_processes(host, "environ", user)) == []
+    assert [path for path in files_on(host, submitting) if not path.startswith(OWN)] == []
