@@ -66,8 +66,8 @@ def test_e3_a_restored_central_is_noticed_with_and_without_a_new_feed(
         assert [change["keyId"] for change in missed["changes"]] == [str(later[3])], "no position tells now"
 
         before = json.loads(feeds(running, "list", "--json"))["feeds"][0]
-        assert before == {"site": "slurm", "feed": missed["feed"], "head": 6}
-        assert "slurm" in feeds(running, "renew", "--site", "slurm")
+        assert before == {"site": "slurm", "scope": "ssh-access", "feed": missed["feed"], "head": 6}
+        assert "slurm has ssh-access feed" in feeds(running, "renew", "--site", "slurm")
         whole = running.site(grant, "GET", "/changes?after=0").body
         assert whole["feed"] not in {before["feed"], None}
         assert {str(one) for one in later} <= {change["keyId"] for change in whole["changes"]}
