@@ -107,11 +107,7 @@ class OutcomesBody:
 
     def checked(self, report_id: UUID) -> datetime:
         """`receivedAt`; ValueError when the answer is not that of the report."""
-        if self.report_id != report_id:
-            raise ValueError("the answer to another report")
-        if any((item.outcome == "refused") is (item.code is None) for item in self.outcomes):
-            raise ValueError("a refusal without a code, or a code without a refusal")
-        return parse_time(self.received_at)
+        return _received(self, report_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +126,15 @@ class SetOutcomesBody:
 
     def checked(self, report_id: UUID) -> datetime:
         """As above."""
-        if self.report_id != report_id:
-            raise ValueError("the answer to another report")
-        if any((item.outcome == "refused") is (item.code is None) for item in self.outcomes):
-            raise ValueError("a refusal without a code, or a code without a refusal")
-        return parse_time(self.received_at)
+        return _received(self, report_id)
+
+
+def _received(answer: OutcomesBody | SetOutcomesBody, report_id: UUID) -> datetime:
+    if answer.report_id != report_id:
+        raise ValueError("the answer to another report")
+    if any((item.outcome == "refused") is (item.code is None) for item in answer.outcomes):
+        raise ValueError("a refusal without a code, or a code without a refusal")
+    return parse_time(answer.received_at)
 
 
 @dataclass(frozen=True, slots=True)
