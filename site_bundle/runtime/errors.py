@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from site_bundle.runtime.domain.rejections import REJECTIONS
+from site_bundle.runtime.domain.bounds import OUTSIDE
+from site_bundle.runtime.domain.rejections import REJECTIONS, RETRIED
 from site_bundle.runtime.domain.script import EXIT_CODES
+from site_bundle.runtime.domain.stage import CLOSING, EXPIRED, IDENTITY_CHANGED
 
 CODES = dict.fromkeys(EXIT_CODES.values(), "why a stage ended: its own script says so") | {
     code: "sbatch was refused by the controller for good"
     for table in REJECTIONS.values()
     for code in table.values()
+    if code not in RETRIED
+}
+CODES |= {f"slurm_{code}": "sbatch was refused for now; it is tried again" for code in RETRIED}
+CODES |= {
+    OUTSIDE: "refused by the host's own rule: no member's number, or no account of the platform's",
+    IDENTITY_CHANGED: "refused: the host's account is not the one the Run was accepted for",
+    EXPIRED: "not begun in its time; central asks again",
+    CLOSING: "not begun: the Attempt was cancelled or cleaned up",
 }
