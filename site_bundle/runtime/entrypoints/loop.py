@@ -99,6 +99,7 @@ class Loop:
     due: Due = field(default_factory=Due)
     pace: float = 0.0
     polled: bool = False
+    allowed: bool = False
     retries: dict[UUID, Retry] = field(default_factory=dict)
     history: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -152,6 +153,9 @@ class Loop:
             self.telling.waiting({})
             return
         may_begin = self.journal.feed_state().may_begin and not self.journal.is_draining()
+        if may_begin and not self.allowed:
+            self.retries = {known: Retry(self._backoff()) for known in self.retries}
+        self.allowed = may_begin
         end = self.monotonic() + self.limits.begin_seconds
         for stage in received:
             self.stop.check()

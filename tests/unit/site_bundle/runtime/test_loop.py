@@ -71,3 +71,16 @@ def test_x1_owner_that_answers_is_asked_for_all(world: World) -> None:
     begin = Hung(0.1)
     looped(world, begin, [])._begin_turn()
     assert begin.tried == [each.command_id for each in STAGES]
+
+
+def test_s15_taking_work_again_begins_what_waited_at_once(world: World) -> None:
+    begin = Hung(0.0)
+    loop = looped(world, begin, [])
+    world.receive(*STAGES)
+    world.journal.put_statement(b"{}", draining=True)
+    loop._begin_turn()
+    loop._begin_turn()
+    assert len(begin.tried) == len(STAGES), "each waits its time"
+    world.journal.put_statement(b"{}", draining=False)
+    loop._begin_turn()
+    assert len(begin.tried) == 2 * len(STAGES)
