@@ -117,7 +117,7 @@ def _links(
     yield _maintenance(database, run, now)
     yield _site(database, run, now)
     commands = {each.command_id: each for each in evidence.commands(run.run_id)}
-    yield from _attempts(run, now)
+    yield from attempt_links(run, now)
     for stage in run.attempt.stages:
         yield _stage(stage, commands, now)
     yield from _end(database, known, run, commands, now)
@@ -219,15 +219,15 @@ def _end(
         )
 
 
-def _attempts(run: Run, now: datetime) -> Iterator[Link]:
-    """Each attempt before the latest, how it ended, and who asked for the next."""
+def attempt_links(run: Run, now: datetime) -> Iterator[Link]:
+    """Who asked for each attempt but the first, and how each but the latest ended."""
     for attempt in run.attempts:
+        words = [f"a retry, asked for by Party {attempt.asked_by}"] if attempt.asked_by is not None else []
         if attempt.past is not None:
             reason = f" ({attempt.past.reason})" if attempt.past.reason else ""
-            yield Link(f"attempt {attempt.number}", f"{attempt.past.state.value}{reason}", None, None)
-        elif attempt.asked_by is not None:
-            asked = f"a retry, asked for by Party {attempt.asked_by}"
-            yield link(f"attempt {attempt.number}", asked, attempt.asked_at, now)
+            words.insert(0, f"{attempt.past.state.value}{reason}")
+        if words:
+            yield link(f"attempt {attempt.number}", ", ".join(words), attempt.asked_at, now)
 
 
 def _cleanup(cleanup: Cleanup, commands: dict[UUID, KnownCommand], now: datetime) -> Link:

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.adapters.run_evidence import KnownRun, RunEvidence
-from central.execution.domain.run import StageState
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.kernel.database import Database
 from central.kernel.errors import CorruptState
@@ -209,7 +208,7 @@ def _progress(runs: PostgresRuns, known: KnownRun) -> dict[str, Any]:
     if run is None:
         raise CorruptState(f"run {known.run_id} has a row and no version")
     stages = run.attempt.stages
-    stage = next((one for one in stages if one.state is not StageState.DONE), stages[-1])
+    stage = run.attempt.open_stage or stages[-1]
     verdicts = [one.result.verdict.value for one in stages if one.result is not None]
     return {
         "stage": stage.name.value,

@@ -14,6 +14,7 @@ from central.execution.application.ports import (
     Planning,
     Runs,
     Saved,
+    SiteNotQualified,
     Sites,
     StoreCommand,
 )
@@ -27,10 +28,6 @@ from central.execution.domain.run import WaitReason
 
 class SiteUnknown(Exception):
     """There is no such Site."""
-
-
-class SiteNotQualified(Exception):
-    """Execution is paused there (P36)."""
 
 
 class NoAccount(Exception):

@@ -17,8 +17,7 @@ from central.execution.application.ports import (
 )
 from central.execution.domain.authority import ANSWER_LIFETIME, valid_until
 from central.execution.domain.command import Submit
-from central.execution.domain.permission import Permission
-from central.execution.domain.run import StageName
+from central.execution.domain.permission import Permission, permission_of
 from central.kernel.errors import Unavailable
 from central.kernel.site_feed import first_page
 
@@ -91,8 +90,3 @@ class ListCommands:
             )
         except (Unavailable, AccountAwaits, AccountChanged):
             return listed.issued_at
-
-
-def permission_of(stage: StageName) -> Permission:
-    """What continuing an accepted Run with this stage needs (E7)."""
-    return Permission.STAGE_OUT if stage is StageName.STAGE_OUT else Permission.CONTINUE

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
-from uuid import UUID, uuid5
+from uuid import UUID
 
-from central.execution.application.list_commands import permission_of
 from central.execution.application.permitted import Use
 from central.execution.application.ports import (
     Accounts,
+    AttemptMismatch,
     Audit,
     Authorities,
     ConsentExpired,
@@ -21,17 +20,13 @@ from central.execution.application.ports import (
     Runs,
     StoreCommand,
 )
-from central.execution.application.record_site import AttemptMismatch
 from central.execution.domain.authority import valid_until
-from central.execution.domain.command import COMMANDS, runs_ref
-from central.execution.domain.permission import Permission
-from central.execution.domain.progress import Refusal, Step, StepRefused, begin, hold
+from central.execution.domain.command import runs_ref
+from central.execution.domain.permission import Permission, permission_of
+from central.execution.domain.progress import Refusal, Step, StepRefused, hold
 from central.execution.domain.run import Run, RunState, Stage, StageName, StageState, WaitReason
-from central.kernel.aggregates import request_digest
+from central.execution.domain.waiting import resume, stands_still
 from central.kernel.errors import Unavailable
-
-_HELD: Final = frozenset({WaitReason.SITE_MAINTENANCE.value, WaitReason.RESOURCE_SUSPENDED.value})
-"""Nothing is begun while a Run waits for one of these; the other reasons end with what is asked here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ class FetchMemberToken:
         stage = _unacknowledged(run, named)
         use = Use(self.authorities, self.audit, run.request.project_id, run.run_id)
         authority = use.by(run.created_by, permission_of(stage.name), now)
-        if run.state is RunState.WAITING and run.reason in _HELD:
+        if stands_still(run):
             raise Unavailable("unavailable", f"the Run waits: {run.reason}; nothing of it is begun now")
         observed = self.accounts.confirmed_at(run, now)
         try:
@@ -77,7 +72,7 @@ class FetchMemberToken:
             raise
         credential = self._credential(run, stage, use, now)
         if run.state is RunState.WAITING:
-            self._move(run, lambda at: _resume(at, now), now)
+            self._move(run, lambda at: resume(at, now), now)
         until = valid_until(
             now,
             account_observed_at=observed,
@@ -93,10 +88,8 @@ class FetchMemberToken:
         """
         if step(run).run is run:
             return
-        name = f"token {run.run_id} {run.revision}"
-        self.runs.move(
-            StoreCommand(uuid5(COMMANDS, name), request_digest(name.encode())), run.run_id, step, now
-        )
+        command = StoreCommand.named(f"token {run.run_id} {run.revision}")
+        self.runs.move(command, run.run_id, step, now)
 
     def _credential(self, run: Run, stage: Stage, use: Use, now: datetime) -> RepositoryCredential | None:
         """Only for the stages that talk to Git, and only while the member may have one. A host that refuses
@@ -121,9 +114,3 @@ def _unacknowledged(run: Run, command: UUID) -> Stage:
                 raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
             return stage
     raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
-
-
-def _resume(run: Run, now: datetime) -> Step:
-    """What it waited for has just been asked, and is over."""
-    waits = run.state is RunState.WAITING and run.reason not in _HELD
-    return begin(run, now) if waits else Step(run)

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
-from uuid import UUID, uuid5
+from uuid import UUID
 
-from central.execution.application.list_commands import AskedOnce, permission_of
+from central.execution.application.list_commands import AskedOnce
 from central.execution.application.ports import (
     AccountAwaits,
     AccountChanged,
@@ -30,13 +30,12 @@ from central.execution.application.worker_ports import (
     RunPasses,
     Suspensions,
 )
-from central.execution.domain.command import COMMANDS, credential_id
+from central.execution.domain.command import credential_id
 from central.execution.domain.maintenance import in_force
-from central.execution.domain.permission import Permission
+from central.execution.domain.permission import Permission, permission_of
 from central.execution.domain.progress import Step, confirm_output, expire, hold, overdue
 from central.execution.domain.run import Output, Run, StageState, WaitReason
 from central.execution.domain.waiting import Circumstances, next_stage, reconsider
-from central.kernel.aggregates import request_digest
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.observability import event
 
@@ -65,8 +64,7 @@ class Mover:
         """Whether it moved."""
         if step(run).run is run:
             return False
-        name = f"{act} {run.run_id} {run.revision}"
-        command = StoreCommand(uuid5(COMMANDS, name), request_digest(name.encode()))
+        command = StoreCommand.named(f"{act} {run.run_id} {run.revision}")
         after = self.runs.move(command, run.run_id, step, now).run
         event(_LOG, act, runId=str(run.run_id), state=after.state.value, reason=after.reason)
         return True

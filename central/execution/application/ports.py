@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
-from uuid import UUID
+from uuid import UUID, uuid5
 
-from central.execution.domain.command import Action
+from central.execution.domain.command import COMMANDS, Action
 from central.execution.domain.maintenance import Statement
 from central.execution.domain.permission import Permission
 from central.execution.domain.planning import Resource
 from central.execution.domain.progress import Step
 from central.execution.domain.run import Identity, Run, WaitReason
+from central.kernel.aggregates import request_digest
 from central.kernel.site_feed import FeedPage
 
 
@@ -171,8 +172,16 @@ class Sites(Protocol):
         ...
 
 
+class SiteNotQualified(Exception):
+    """Execution is paused there (P36)."""
+
+
 class RunUnknown(Exception):
     """No such Run of this Project, or no such command of this Site."""
+
+
+class AttemptMismatch(Exception):
+    """A Site names another Attempt than the command's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +222,11 @@ class StoreCommand:
 
     id: UUID
     digest: bytes
+
+    @classmethod
+    def named(cls, words: str) -> "StoreCommand":
+        """What central decides of its own accord: the same words are the same command."""
+        return cls(uuid5(COMMANDS, words), request_digest(words.encode()))
 
 
 class Runs(Protocol):

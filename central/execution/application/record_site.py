@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from central.execution.application.ports import Runs, StoreCommand
+from central.execution.application.ports import AttemptMismatch, Runs, StoreCommand
 from central.execution.domain.attempts import as_of
 from central.execution.domain.progress import Refusal, Step, StepRefused, acknowledge, record_result
 from central.execution.domain.run import Acknowledgement, Result, Run
@@ -13,10 +13,6 @@ from central.kernel.errors import ObservedInFuture
 from central.kernel.times import AHEAD_MAX
 
 SiteStep = Callable[[Run, UUID], Step]
-
-
-class AttemptMismatch(Exception):
-    """The body names another Attempt than the command's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from central.execution.application.create_run import SiteNotQualified
 from central.execution.application.permitted import Use
 from central.execution.application.ports import (
     AccountChanged,
@@ -16,6 +15,7 @@ from central.execution.application.ports import (
     Runs,
     RunUnknown,
     Saved,
+    SiteNotQualified,
     Sites,
     StoreCommand,
 )

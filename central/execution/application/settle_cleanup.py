@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from central.execution.application.permitted import Use
 from central.execution.application.ports import Audit, Authorities, Runs, RunUnknown, Saved, StoreCommand
-from central.execution.domain.command import COMMANDS
 from central.execution.domain.permission import Permission
 from central.execution.domain.progress import Step
 from central.execution.domain.run import Run, Settlement
 from central.execution.domain.settling import clean_up_again, settle
-from central.kernel.aggregates import request_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,7 @@ class SettleRun:
 
     def __call__(self, run_id: UUID, settlement: Settlement) -> Saved:
         """The Run whose account is released. `RunUnknown`, `StepRefused`, `Unavailable`."""
-        said = f"settle {run_id} {settlement.by} {settlement.reason}"
-        command = StoreCommand(uuid5(COMMANDS, said), request_digest(said.encode()))
+        command = StoreCommand.named(f"settle {run_id} {settlement.by} {settlement.reason}")
         return self.runs.move(
             command, run_id, lambda run: settle(run, settlement, settlement.at), settlement.at
         )

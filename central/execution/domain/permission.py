@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from central.execution.domain.run import StageName
+
 
 class Permission(StrEnum):
     """The names, as Beto knows them."""
@@ -54,3 +56,8 @@ PERMISSIONS: Final = (
     Row(Permission.REPOSITORY, Subject.CREATOR, "have a credential of its repository for a stage"),
 )
 """One row a permission; docs/wire.md prints it."""
+
+
+def permission_of(stage: StageName) -> Permission:
+    """What continuing an accepted Run with this stage needs (E7)."""
+    return Permission.STAGE_OUT if stage is StageName.STAGE_OUT else Permission.CONTINUE

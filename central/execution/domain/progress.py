@@ -45,6 +45,7 @@ from central.execution.domain.run import (
 EXPIRED: Final = "command_expired"
 REISSUED_AT_ONCE: Final = 3
 OUTPUT_OVERDUE: Final = "output_unconfirmed_in_time"
+OUTPUT_UNCONFIRMED: Final = "output_unconfirmed"
 _END: Final = {Verdict.CANCELLED: RunState.CANCELLED, Verdict.TIMED_OUT: RunState.TIMED_OUT}
 _ASKED: Final = {
     EndCause.MEMBER_ASKED: RunState.CANCELLED,
@@ -87,7 +88,7 @@ def begin(run: Run, now: datetime) -> Step:
     """Issues the first stage of a new Run, or of one whose wait is over."""
     if run.ended or run.state is RunState.CANCELLING:
         return Step(run)
-    stage = next((each for each in run.attempt.stages if each.state is not StageState.DONE), None)
+    stage = run.attempt.open_stage
     if stage is None or stage.state is not StageState.WAITING:
         return Step(moved(run, now, state=RunState.RUNNING, reason=None))
     return _issue(moved(run, now, state=RunState.RUNNING, reason=None), stage.name)
@@ -95,7 +96,7 @@ def begin(run: Run, now: datetime) -> Step:
 
 def ask_again(run: Run, now: datetime) -> Step:
     """Issues the stage that a waiting Run goes on with, while the Run waits on: the Site's asking tells."""
-    stage = next((each for each in run.attempt.stages if each.state is not StageState.DONE), None)
+    stage = run.attempt.open_stage
     if stage is None or stage.state is not StageState.WAITING or run.state is not RunState.WAITING:
         return Step(run)
     return _issue(moved(run, now), stage.name)
@@ -169,7 +170,7 @@ def confirm_output(run: Run, found: Output | None, now: datetime) -> Step:
     if awaited is None or run.ended:
         return Step(run)
     if found != awaited:
-        return _end(run, RunState.FAILED, "output_unconfirmed", now)
+        return _end(run, RunState.FAILED, OUTPUT_UNCONFIRMED, now)
     return _end(replace(run, output=awaited), RunState.COMPLETED, None, now)
 
 

@@ -218,6 +218,11 @@ class Attempt:
     asked_at: datetime | None = None
     past: Past | None = None
 
+    @property
+    def open_stage(self) -> Stage | None:
+        """The first stage without a verdict, None once every stage is done."""
+        return next((each for each in self.stages if each.state is not StageState.DONE), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

@@ -6,6 +6,8 @@
    at when it is issued.
 3. A reason that is over lets the Run go on by itself. Whether a repository's is over is seen only by asking
    its host again, which the Site does with the stage's command: every `REPOSITORY_AGAIN` it has a fresh one.
+4. While the Site drains or the allocation is paused nothing is begun, though a stage was issued before. Every
+   other reason ends when a stage is about to be begun, for that asks for all of them.
 """
 
 from dataclasses import dataclass
@@ -17,6 +19,8 @@ from central.execution.domain.run import Run, RunState, Stage, StageState, WaitR
 
 REPOSITORY_AGAIN: Final = timedelta(minutes=5)
 REPOSITORY: Final = frozenset({WaitReason.REPOSITORY_UNKNOWN.value, WaitReason.REPOSITORY_REFUSED.value})
+
+_STANDING: Final = frozenset({WaitReason.SITE_MAINTENANCE.value, WaitReason.RESOURCE_SUSPENDED.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def next_stage(run: Run) -> Stage | None:
     """The stage the Run goes on with, None when it has ended, is ending, or has a job (rule 2)."""
     if run.ended or run.state is RunState.CANCELLING:
         return None
-    stage = next((each for each in run.attempt.stages if each.state is not StageState.DONE), None)
+    stage = run.attempt.open_stage
     return stage if stage is not None and stage.state in (StageState.WAITING, StageState.ISSUED) else None
 
 
@@ -66,3 +70,14 @@ def reconsider(run: Run, known: Circumstances, now: datetime) -> Step:
         due = stage.state is StageState.WAITING and now >= run.changed_at + REPOSITORY_AGAIN
         return ask_again(run, now) if due else Step(run)
     return begin(run, now)
+
+
+def stands_still(run: Run) -> bool:
+    """Whether nothing of the Run is begun now (rule 4)."""
+    return run.state is RunState.WAITING and run.reason in _STANDING
+
+
+def resume(run: Run, now: datetime) -> Step:
+    """Lets a Run go on whose next stage is about to be begun (rule 4)."""
+    waits = run.state is RunState.WAITING and run.reason not in _STANDING
+    return begin(run, now) if waits else Step(run)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from central.execution.domain.progress import OUTPUT_OVERDUE
+from central.execution.domain.progress import OUTPUT_OVERDUE, OUTPUT_UNCONFIRMED
 from central.execution.domain.run import EndCause, WaitReason
 
 
@@ -71,7 +71,7 @@ ENDS: Final[Mapping[str, Words]] = MappingProxyType(
             "Nobody could ask the Git host for the output in the time a Run waits for that.",
             "Look at the Run's ref at the Git host yourself, or try the Run again.",
         ),
-        "output_unconfirmed": Words(
+        OUTPUT_UNCONFIRMED: Words(
             "The Git host has not what the Site says it pushed.",
             "Try the Run again; if it repeats, ask the Site's administrators.",
         ),

@@ -15,7 +15,6 @@ from central.execution.application.cancel_run import CancelRun
 from central.execution.application.create_run import (
     CreateRun,
     NoAccount,
-    SiteNotQualified,
     SiteUnknown,
 )
 from central.execution.application.permitted import NotAllowed
@@ -25,6 +24,7 @@ from central.execution.application.ports import (
     AccountSeveral,
     RunUnknown,
     Saved,
+    SiteNotQualified,
     StoreCommand,
 )
 from central.execution.application.read_runs import ReadRuns

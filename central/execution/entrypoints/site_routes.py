@@ -16,12 +16,13 @@ from central.execution.application.permitted import NotAllowed
 from central.execution.application.ports import (
     AccountAwaits,
     AccountChanged,
+    AttemptMismatch,
     CommandPage,
     ConsentExpired,
     RunUnknown,
     StoreCommand,
 )
-from central.execution.application.record_site import AttemptMismatch, RecordSite
+from central.execution.application.record_site import RecordSite
 from central.execution.application.state_maintenance import StateMaintenance
 from central.execution.domain.command import COMMANDS
 from central.execution.domain.progress import Refusal, StepRefused
