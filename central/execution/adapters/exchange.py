@@ -1,6 +1,10 @@
 """One bounded HTTPS exchange for the adapters here: no redirect, no retry, no secret in an error."""
 
-from collections.abc import Mapping
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,9 +15,12 @@ from central.kernel.errors import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class ExchangeLimits:
-    """Bounds of one exchange: seconds to connect and between bytes, bytes of an answer."""
+    """Bounds of one exchange: seconds to connect and between bytes, seconds of an answer's head and of its
+    body, bytes of a body.
+    """
 
     timeout: float = 10.0
+    whole: float = 30.0
     answer_max: int = 65_536
 
 
@@ -36,6 +43,7 @@ class Exchange:
         self._name = name
         self._limits = limits
         self._pool = urllib3.PoolManager(ca_certs=ca_file, timeout=limits.timeout, retries=False, maxsize=4)
+        self._pool.pool_classes_by_scheme = _pools(limits.whole)
 
     def __call__(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
@@ -46,7 +54,7 @@ class Exchange:
                 method, url, body=body, headers=dict(headers), redirect=False, preload_content=False
             )
             try:
-                read = answer.read(self._limits.answer_max + 1, decode_content=True)
+                read = self._read(answer)
             finally:
                 answer.release_conn()
         except (urllib3.exceptions.HTTPError, OSError) as error:
@@ -56,6 +64,62 @@ class Exchange:
         media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         return Answer(answer.status, media, read)
 
+    def _read(self, answer: urllib3.BaseHTTPResponse) -> bytes:
+        deadline = time.monotonic() + self._limits.whole
+        read = b""
+        while len(read) <= self._limits.answer_max:
+            some = answer.read1(self._limits.answer_max + 1 - len(read), decode_content=True)
+            if not some:
+                break
+            read += some
+            if time.monotonic() > deadline:
+                answer.close()
+                raise self.unavailable(f"takes more than {self._limits.whole:g} s to answer")
+        return read
+
     def unavailable(self, what: str) -> Unavailable:
         """What is raised for everything that is no answer."""
         return Unavailable("unavailable", f"{self._name} {what}; try again")
+
+
+def _pools(seconds: float) -> dict[str, type[urllib3.HTTPConnectionPool]]:
+    """Pools whose answers begin within `seconds`: the time between two bytes bounds no head that drips."""
+
+    class Plain(urllib3.connection.HTTPConnection):
+        def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override] # as urllib3's own
+            with _cut_after(seconds, self.sock):
+                return super().getresponse()
+
+    class Secured(urllib3.connection.HTTPSConnection):
+        def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override] # as urllib3's own
+            with _cut_after(seconds, self.sock):
+                return super().getresponse()
+
+    class PlainPool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecuredPool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = Secured
+
+    return {"http": PlainPool, "https": SecuredPool}
+
+
+@contextmanager
+def _cut_after(seconds: float, connected: socket.socket) -> Iterator[None]:
+    """Ends the connection under whoever still waits for it then. `OSError`: what was read so far is no head."""
+    late = threading.Event()
+
+    def cut() -> None:
+        late.set()
+        with suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise TimeoutError(f"no whole head within {seconds:g} s")
