@@ -106,7 +106,7 @@ def _pools(seconds: float) -> dict[str, type[urllib3.HTTPConnectionPool]]:
 
 @contextmanager
 def _cut_after(seconds: float, connected: socket.socket) -> Iterator[None]:
-    """Ends the connection under whoever still waits for it then. `OSError`: what was read so far is no head."""
+    """Ends the connection under whoever waits for it by then. `OSError`: what was read so far is no head."""
     late = threading.Event()
 
     def cut() -> None:
