@@ -128,7 +128,7 @@ def version_check(version: tuple[int, int] | None) -> Check:
 
 def token_users_of(client: SlurmClient) -> TokenUsers:
     """Whom this Slurm takes a token's bearer for. SlurmUnavailableError."""
-    return TokenUsers.of_parameters(client.read(ShowConfiguration()).get("AuthAltParameters", ""))
+    return TokenUsers.of_settings(client.read(ShowConfiguration()))
 
 
 def run_runtime(

@@ -31,6 +31,7 @@ FOLDERS = ComponentFolders(_OWN, "pharos-runtime")
 _SLURM_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _GROUP = re.compile(r"[a-z_][a-z0-9_-]{0,31}", re.ASCII)
 _SECONDS = whole_number(1, 86_400)
+_GRACES = Graces()
 
 
 def slurm_name(text: str) -> str:
@@ -45,6 +46,10 @@ def group_name(text: str) -> str:
     if not _GROUP.fullmatch(text):
         raise ValueError("a group's name is wanted")
     return text
+
+
+def _whole(span: timedelta) -> int:
+    return int(span.total_seconds())
 
 
 TABLE = (
@@ -67,9 +72,24 @@ TABLE = (
         absolute_path,
         default=None,
     ),
-    Setting(f"{_OWN}LOOKUP_SECONDS", "how long a lost submission may still turn up", _SECONDS, default=180),
-    Setting(f"{_OWN}REQUEUE_SECONDS", "how long a requeue may take to show", _SECONDS, default=60),
-    Setting(f"{_OWN}MISSING_SECONDS", "after how long a job nobody has is lost", _SECONDS, default=900),
+    Setting(
+        f"{_OWN}LOOKUP_SECONDS",
+        "how long a lost submission may still turn up",
+        _SECONDS,
+        default=_whole(_GRACES.lookup),
+    ),
+    Setting(
+        f"{_OWN}REQUEUE_SECONDS",
+        "how long a requeue may take to show",
+        _SECONDS,
+        default=_whole(_GRACES.requeue),
+    ),
+    Setting(
+        f"{_OWN}MISSING_SECONDS",
+        "after how long a job nobody has is lost",
+        _SECONDS,
+        default=_whole(_GRACES.missing),
+    ),
     Setting(f"{_OWN}MODE", "apply, or observe (begins nothing)", one_of("apply", "observe"), default="apply"),
     Setting(f"{_OWN}SLURM_COMMANDS", "folder of Slurm's commands", absolute_path, default=Path("/usr/bin")),
     *FOLDERS.rows,

@@ -125,3 +125,12 @@ class ShowConfiguration:
     def parse(self, output: str) -> Mapping[str, str]:
         rows = (line.partition("=") for line in output.split("\n") if "=" in line)
         return {name.strip(): value.strip() for name, _, value in rows}
+
+
+def auth_parameters(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """`AuthAltParameters` of those settings (slurm.conf(5)): `name=value,…`, names in lower case; a word
+    alone has no value.
+    """
+    words = settings.get("AuthAltParameters", "").split(",")
+    pairs = (word.partition("=") for word in words if word.strip())
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from site_bundle.kernel.strict_json import parse_object
+from site_bundle.slurm.submission import auth_parameters
 
 MAX_CLAIMS = 16 * 1024
 _SLURMS_OWN, _FALLBACK = "sun", "username"
@@ -19,13 +21,9 @@ class TokenUsers:
     claim: str | None
 
     @classmethod
-    def of_parameters(cls, parameters: str) -> TokenUsers:
-        """From the value of `AuthAltParameters=`."""
-        for part in parameters.split(","):
-            name, _, value = part.strip().partition("=")
-            if name.lower() == "userclaimfield" and value:
-                return cls(value)
-        return cls(None)
+    def of_settings(cls, settings: Mapping[str, str]) -> TokenUsers:
+        """From the controller's settings."""
+        return cls(auth_parameters(settings).get("userclaimfield") or None)
 
     def user(self, token: str) -> str | None:
         """The user's name; None when it cannot be said for sure, so when two claims contradict each other.

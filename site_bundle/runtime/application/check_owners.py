@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,9 +10,7 @@ from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.health import Check, Status
 from site_bundle.runtime.application.ports import Accounts, CommandsApi
 from site_bundle.slurm.clusters import ShowClusters, ShowRights
-from site_bundle.slurm.submission import ShowConfiguration
-
-_JWKS = re.compile(r"(?:^|,)\s*jwks=([^,\s]+)")
+from site_bundle.slurm.submission import ShowConfiguration, auth_parameters
 
 
 class Client(Protocol):
@@ -65,9 +62,8 @@ class CheckOwners:
             raise _unfit(
                 "AuthAltTypes without auth/jwt", "auth/jwt, so that a member's token submits", "jwt_missing"
             )
-        parameters = settings.get("AuthAltParameters", "")
-        key_set = _JWKS.search(parameters)
-        if key_set is None:
+        key_set = auth_parameters(settings).get("jwks")
+        if not key_set:
             raise _unfit(
                 "AuthAltParameters without jwks=",
                 "the issuer's key set, or no member's token submits",
@@ -81,7 +77,7 @@ class CheckOwners:
             )
         # Whose keys stand in it only the installer can compare: it holds the evidence (S2).
         return (
-            f"auth/jwt, key set {key_set[1]} (pharos-installer validate --evidence compares its key ids;"
+            f"auth/jwt, key set {key_set} (pharos-installer validate --evidence compares its key ids;"
             " Slurm checks neither issuer nor audience); sbatch --export-file keeps the token out of the job"
         )
 

@@ -39,14 +39,11 @@ class State(StrEnum):
     ENDED = "ended"
 
 
-OPEN = frozenset({State.RECEIVED, State.INTENT, State.SUBMITTED})
-
-
 @dataclass(frozen=True, slots=True)
 class Graces:
     """How long each doubt is given (S12)."""
 
-    lookup: timedelta = timedelta(seconds=120)
+    lookup: timedelta = timedelta(seconds=180)
     requeue: timedelta = timedelta(seconds=60)
     missing: timedelta = timedelta(seconds=900)
 

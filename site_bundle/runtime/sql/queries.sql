@@ -73,6 +73,3 @@ SELECT act, state, count(*) AS number FROM commands GROUP BY 1, 2;
 
 -- name: waiting_count
 SELECT count(*) FROM words WHERE delivered = 0;
-
--- name: command_known
-SELECT attempt_id FROM commands WHERE command_id = :command_id;

@@ -21,7 +21,9 @@ from site_bundle.slurm.errors import UnreadableOutputError
 from tests.unit.site_bundle.runtime.scenes import ALICE, COMMAND
 from tests.unit.site_bundle.runtime.world import TOKEN, World, token_of
 
-PARAMETERS = "jwt_key=/k,jwks=/etc/slurm/jwks.json,userclaimfield=preferred_username"
+CONFIGURED = {
+    "AuthAltParameters": "jwt_key=/k, jwks=/etc/slurm/jwks.json,UserClaimField=preferred_username,disable_x"
+}
 
 
 def raw_token(claims: bytes) -> str:
@@ -91,7 +93,8 @@ def test_s2_token_of_another_user_submits_nothing(world: World, token: str) -> N
 
 
 def test_s2_the_claim_is_the_one_this_slurm_reads() -> None:
-    configured, own = TokenUsers.of_parameters(PARAMETERS), TokenUsers.of_parameters("jwt_key=/k")
+    configured = TokenUsers.of_settings(CONFIGURED)
+    own = TokenUsers.of_settings({"AuthAltParameters": "jwt_key=/k"})
     assert configured == TokenUsers("preferred_username") and own == TokenUsers(None)
     assert configured.user(token_of(preferred_username="alice", username="Alice A.")) == "alice"
     assert configured.user(token_of(sun="alice")) is None, "it is not what this Slurm reads"
