@@ -57,7 +57,7 @@ example:
     ),
     "drain": (
         """Takes no new work and says so to central, which holds Runs (site_maintenance). What runs, runs
-on and is reported. Leaves a request in the state folder that the service takes within seconds, or when it
+on and is reported. Leaves a request in the state folder that the service takes within a minute, or when it
 next starts. Needs root, or the component's user.""",
         """exit codes: 0 asked, 2 settings, 3 not possible
 
