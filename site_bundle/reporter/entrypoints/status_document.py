@@ -10,9 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from site_bundle.kernel.health import Health
-from site_bundle.kernel.metrics import Labels, Metric
-from site_bundle.kernel.self_description import families, labelled, self_document
-from site_bundle.kernel.times import render_time
+from site_bundle.kernel.metrics import Metric
+from site_bundle.kernel.self_description import families, labelled, self_document, shown
 from site_bundle.reporter.application.observe_site import Observed
 from site_bundle.reporter.domain.usage import Compared
 
@@ -47,13 +46,12 @@ def status_document(
     telemetry: Telemetry, health: Health, *, outbox: tuple[int, datetime | None] | None, now: datetime
 ) -> dict[str, Any]:
     """The document of `status.json` (docs/architecture.md)."""
-    observed_at = telemetry.observed_at
     number, oldest = outbox or (None, None)
     own: dict[str, Any] = {
-        "lastObservedAt": render_time(observed_at) if observed_at else None,
-        "lastReceiptAt": render_time(telemetry.last_receipt_at) if telemetry.last_receipt_at else None,
+        "lastObservedAt": shown(telemetry.observed_at),
+        "lastReceiptAt": shown(telemetry.last_receipt_at),
         "pass": {"seconds": round(telemetry.pass_seconds, 3), "commands": telemetry.pass_commands},
-        "outbox": {"waiting": number, "oldestObservedAt": render_time(oldest) if oldest else None},
+        "outbox": {"waiting": number, "oldestObservedAt": shown(oldest)},
         "allocations": telemetry.allocations,
         "accounts": telemetry.accounts,
         "differences": telemetry.differences,
@@ -101,10 +99,7 @@ def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, A
     """The reporter's families; labels are closed sets."""
     prefix = "pharos_reporter"
     moments = {"observation": telemetry.observed_at, "receipt": telemetry.last_receipt_at}
-    shown = document["accounts"]
-    states_of_accounts: dict[Labels, float] = {
-        (("state", name),): float(shown[name]) for name in ("ready", "incomplete") if name in shown
-    }
+    states = _counts(document["accounts"], "ready", "incomplete")
     found = document["allocations"]
     return [
         *families(prefix, health, moments),
@@ -113,22 +108,18 @@ def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, A
             f"{prefix}_outcomes", "counter", "Central's outcomes.", labelled("outcome", telemetry.outcomes)
         ),
         Metric(f"{prefix}_applied", "counter", "Acts by result.", labelled("result", telemetry.applied)),
-        Metric(f"{prefix}_accounts", "gauge", "Accounts of the latest pass.", states_of_accounts),
+        Metric(f"{prefix}_accounts", "gauge", "Accounts of the latest pass.", labelled("state", states)),
         Metric(
             f"{prefix}_allocations",
             "gauge",
             "Allocations of the latest pass.",
-            {
-                (("kind", name),): float(found[name])
-                for name in ("resources", "accountReports")
-                if name in found
-            },
+            labelled("kind", _counts(found, "resources", "accountReports")),
         ),
         Metric(
             f"{prefix}_allocation_faults",
             "gauge",
             "Allocations without a whole report.",
-            labelled("code", Counter(found.get("faults", {}))),
+            labelled("code", found.get("faults", {})),
         ),
         Metric(
             f"{prefix}_outbox_reports",
@@ -146,3 +137,8 @@ def reporter_metrics(telemetry: Telemetry, health: Health, document: dict[str, A
             {(): float(telemetry.pass_commands)},
         ),
     ]
+
+
+def _counts(found: dict[str, Any], *names: str) -> dict[str, int]:
+    """Those of a document's counts; none before the first pass."""
+    return {name: found[name] for name in names if name in found}

@@ -10,7 +10,7 @@ from typing import Any
 
 from site_bundle.kernel.health import Health
 from site_bundle.kernel.metrics import Labels, Metric
-from site_bundle.kernel.self_description import families, self_document, shown
+from site_bundle.kernel.self_description import families, labelled, self_document, shown
 
 COMPONENT = "ssh-access"
 
@@ -74,7 +74,7 @@ def agent_metrics(telemetry: Telemetry, health: Health, document: dict[str, Any]
             f"{prefix}_keys",
             "gauge",
             "Desired keys by outcome.",
-            {(("outcome", name),): float(number) for name, number in document["keys"].items()},
+            labelled("outcome", document["keys"]),
         ),
         Metric(
             f"{prefix}_directory_operations", "counter", "Single-value changes since the start.", operations
