@@ -1,7 +1,8 @@
 """The reporter's loop: a pass, what is in the outbox, the month's cross-check; each on its own schedule.
 
 1. A pass begins every interval; one that failed waits by its own back-off, at least as long as it was asked.
-2. What the outbox holds is sent after each pass, and again by back-off while central is away.
+2. What the outbox holds is sent after each pass, and again by back-off while central is away. The cross-check
+   that failed is made again by back-off, too: the check it failed says so until then.
 3. The watchdog is fed by finished steps only, so a loop that hangs is restarted.
 4. SIGTERM ends a wait at once and anything else between two steps.
 """
@@ -86,6 +87,7 @@ class Loop:
         self._rows: tuple[Row, ...] | None = None  # of the latest pass; nothing else of it is kept (S10)
         self._pass_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
         self._send_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
+        self._usage_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
         self._journal_backoff = Backoff(limits.first_retry_seconds, limits.retry_seconds, draw)
 
     def run(self) -> None:
@@ -152,13 +154,15 @@ class Loop:
     def _compare(self) -> None:
         if self._rows is None:
             return
-        self._due.usage = self._monotonic() + self._limits.usage_seconds
         try:
             compared = self._usage.run(self._rows, now=self._now())
         except SiteError as error:
             self._telling.failed(USAGE, error)
-        else:
-            self._telling.compared(compared)
+            self._due.usage = self._monotonic() + self._usage_backoff.failed()
+            return
+        self._usage_backoff.succeeded()
+        self._telling.compared(compared)
+        self._due.usage = self._monotonic() + self._limits.usage_seconds
 
     def _rest(self) -> None:
         self._ends()
