@@ -43,7 +43,7 @@ class Computing:
         central, name = road.central, "demo/work.git"
         with tell.step("bob consents to Runs in his name; his repository lies at the Git host"):
             tell.typed("pharos-central dev consent --member bob")
-            tell.fact(f"{consent(central, 'bob')}: central gets his tokens, for this Site's Slurm alone")
+            tell.fact(f"{central.consent('bob')}: central gets his tokens, for this Site's Slurm alone")
             tell.typed(f"pharos-central dev repository new --name {name} --from {SOURCE.relative_to(ROOT)}")
             made = Repository.make(central, name, SOURCE)
             tell.fact(f"{made.url} at {made.commit}")
@@ -125,8 +125,7 @@ class Computing:
         told = ", ".join(f"{stage} {each[0]}" for stage, each in ran.items())
         self.tell.fact(f"completed; accounting has one job a stage: {told}")
         ref = shown["output"]["ref"]
-        bare = Path(self.road.central.facts()["runs"]["git"]["folder"]) / self.repository.name
-        self.tell.typed(f"git -C {bare} show {ref}:result.txt")
+        self.tell.typed(f"git -C {self.repository.bare(self.road.central)} show {ref}:result.txt")
         self.tell.fact(self.repository.git(self.road.central, "show", f"{ref}:result.txt").decode())
 
     def _follow(self, run: str, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -154,11 +153,6 @@ class Computing:
 
     def _state(self, job: str) -> str:
         return self.road.host.exec(["squeue", "-h", "-j", job, "-o", "%T"], check=False).stdout.strip()
-
-
-def consent(central: Central, member: str) -> str:
-    """A member's way through the issuer; what stands then."""
-    return central.operator("dev", "consent", "--state", str(central.state), "--member", member).strip()
 
 
 def _compute(run: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import urllib3
 
 from central.dev.steer import party_of
-from tests.demo.computing import Computing, consent
+from tests.demo.computing import Computing
 from tests.demo.leaving import leave_standing
 from tests.demo.narrator import Narrator
 from tests.demo.standing import end_standing, note, politely_interrupted
@@ -212,7 +212,7 @@ class Story:
             self.member(user).wait_for(added, "active", seconds=180)
             assert each_key_once(self.road, user, key.public, other.public), directory_keys(host, user)
             self.tell.fact(f"agent {pid} is now {main_pid(self.road)}; both keys are there, each once")
-            consent(self.road.central, user)
+            self.road.central.consent(user)
             self.tell.fact(f"the issuer's stand-in forgets its sessions when it ends: {user} consents again")
 
 

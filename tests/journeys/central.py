@@ -129,6 +129,10 @@ class Central:
         facts = self.facts()
         return Member(subject, SITE, api=facts["memberApi"]["url"], issuer=facts["oidc"]["issuer"])
 
+    def consent(self, member: str) -> str:
+        """The member's way through the issuer, at its browser; what stands then (E5)."""
+        return self.operator("dev", "consent", "--state", str(self.state), "--member", member).strip()
+
     def operator(self, *words: str) -> str:
         """Type ``pharos-central WORDS…``; returns what it prints."""
         return run(_central(*words), env=_environment()).stdout

@@ -32,6 +32,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"the journey broke at {broken}")
 
 
+def put_active(walked: Road) -> None:
+    """Release 0.1.0 is built, agreed with, installed and active."""
+    release = walked.build("0.1.0")
+    walked.agree(release)
+    folder = walked.admin.receive(release.archive)
+    walked.install(folder)
+    walked.activate(folder)
+
+
 @pytest.fixture(scope="module")
 def fresh(lab_tree: HostTree) -> Iterator[Road]:
     """A fresh host and a running central that agreed with it; nothing is installed yet."""
@@ -43,11 +52,7 @@ def fresh(lab_tree: HostTree) -> Iterator[Road]:
 @pytest.fixture(scope="module")
 def active(fresh: Road) -> Road:
     """The same with release 0.1.0 active."""
-    release = fresh.build("0.1.0")
-    fresh.agree(release)
-    folder = fresh.admin.receive(release.archive)
-    fresh.install(folder)
-    fresh.activate(folder)
+    put_active(fresh)
     return fresh
 
 
@@ -56,11 +61,7 @@ def reporting(lab_tree: HostTree) -> Iterator[Reporting]:
     """A Site with both components active, for the stories of what is reported; each sells its own."""
     with road(lab_tree, ("ssh-access", "reporter"), reported=True) as walked:
         walked.start_central()
-        release = walked.build("0.1.0")
-        walked.agree(release)
-        folder = walked.admin.receive(release.archive)
-        walked.install(folder)
-        walked.activate(folder)
+        put_active(walked)
         yield Reporting(walked)
 
 
@@ -80,11 +81,7 @@ def executing(lab_tree: HostTree) -> Iterator[Executing]:
     with road(lab_tree, ("ssh-access", "reporter", "runtime"), reported=True, runs=True) as walked:
         walked.central = replace(walked.central, supervised=True)
         walked.start_central()
-        release = walked.build("0.1.0")
-        walked.agree(release)
-        folder = walked.admin.receive(release.archive)
-        walked.install(folder)
-        walked.activate(folder)
+        put_active(walked)
         reporting = Reporting(walked)
         reporting.begin()
         yield Executing.open(reporting, "alice", "bob")

@@ -4,7 +4,6 @@ kept of it (E4, E7, S1–S6).
 
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Self
 from urllib.parse import urlencode
 from uuid import UUID
@@ -69,8 +68,7 @@ class Executing(Reporting):
 
     def consent(self, user: str) -> str:
         """The member consents at its browser; what stands then."""
-        central = self.road.central
-        return central.operator("dev", "consent", "--state", str(central.state), "--member", user).strip()
+        return self.road.central.consent(user)
 
     def end_sessions(self, user: str) -> int:
         """The member, or the issuer's administrator, ends what was consented to; how many sessions."""
@@ -94,12 +92,8 @@ class Executing(Reporting):
         (source / ".gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
         (source / "model.bin").write_text(POINTER.format(oid=oid, size=len(LARGE_SOURCE)))
         made = Repository.make(self.road.central, name, source)
-        self.bare(made).joinpath("lfs", oid).write_bytes(LARGE_SOURCE)
+        made.bare(self.road.central).joinpath("lfs", oid).write_bytes(LARGE_SOURCE)
         return made
-
-    def bare(self, repository: Repository) -> Path:
-        """Where the Git host keeps it."""
-        return Path(self.road.central.facts()["runs"]["git"]["folder"]) / repository.name
 
     # What ran.
 

@@ -35,9 +35,13 @@ class Repository:
         url, commit = central.operator("dev", "repository", "new", *words).split()
         return cls(name, url, commit)
 
+    def bare(self, central: Central) -> Path:
+        """Where the Git host keeps it."""
+        return Path(central.facts()["runs"]["git"]["folder"]) / self.name
+
     def git(self, central: Central, *words: str) -> bytes:
         """``git WORDS…`` in the bare repository, as its host's owner."""
-        bare = Path(central.facts()["runs"]["git"]["folder"]) / self.name
+        bare = self.bare(central)
         env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
         return subprocess.run(
             ["git", "-C", str(bare), *words], env=env, check=True, capture_output=True, timeout=60

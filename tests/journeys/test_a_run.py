@@ -98,7 +98,7 @@ def test_s2_its_outputs_are_at_the_git_host_byte_for_byte(
     pointer = repository.git(central, "show", f"{commit}:large/zeros.bin").decode()
     oid = sha256(bytes(11_000_000)).hexdigest()
     assert f"oid sha256:{oid}\nsize 11000000\n" in pointer
-    assert executing.bare(repository).joinpath("lfs", oid).read_bytes() == bytes(11_000_000)
+    assert repository.bare(central).joinpath("lfs", oid).read_bytes() == bytes(11_000_000)
 
 
 def test_s4_the_workspace_is_the_members_alone(executing: Executing, alice: Runs, run: str) -> None:
