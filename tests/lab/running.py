@@ -8,8 +8,8 @@ import json
 import subprocess
 import sysconfig
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ import jwt
 
 from central.dev.certificates import ensure_authority, issue_leaf
 from tests.lab.host import LabHost
+from tests.lab.processes import wait_until
+from tests.lab.tree import HostTree
 from tests.simulators.git.server_state import Credential, Repositories
 from tests.simulators.git.serving import serving
 from tests.simulators.site_api.commands import Issued
@@ -273,10 +275,16 @@ def refused(issued: Issued) -> bool:
 
 
 def until(done: Callable[[], bool], seconds: float) -> bool:
-    """Whether `done` became true in time."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if done():
-            return True
-        time.sleep(0.2)
-    return done()
+    """Whether `done` became true in time; what a host is asked need not be asked often."""
+    return wait_until(done, seconds, every=0.2)
+
+
+@contextmanager
+def scene_on(tree: HostTree, folder: Path) -> Iterator[Running]:
+    """The scene on a host of its own; both end with the block. The Runtime is not started."""
+    with LabHost.up(tree=tree, binds=BINDS) as host:
+        made = Running(host, folder)
+        try:
+            yield made
+        finally:
+            made.close()

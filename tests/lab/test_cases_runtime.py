@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.host import LabHost
-from tests.lab.running import BINDS, Attempt, Running, until
+from tests.lab.running import Attempt, Running, scene_on, until
 from tests.lab.tree import HostTree
 
 pytestmark = pytest.mark.lab
@@ -16,11 +15,9 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("hostile"))
+    with scene_on(lab_tree, tmp_path_factory.mktemp("hostile")) as made:
         made.start()
         yield made
-        made.close()
 
 
 def association(scene: Running, user: str, account: str) -> str:

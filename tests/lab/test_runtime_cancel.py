@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.lab.ends import SETTINGS, partition
-from tests.lab.host import LabHost
 from tests.lab.outages import SLOW_GIT, prepared, running, state
-from tests.lab.running import BINDS, Attempt, Running, refused, until
+from tests.lab.running import Attempt, Running, refused, scene_on, until
 from tests.lab.tree import HostTree
 from tests.simulators.git.server_state import Faults
 from tests.simulators.site_api.commands import Issued
@@ -23,15 +22,13 @@ GRANTS = "/scratch/pharos/.runtime"
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("running"))
-        host.exec(["bash", "-ec", SETTINGS])
+    with scene_on(lab_tree, tmp_path_factory.mktemp("running")) as made:
+        made.host.exec(["bash", "-ec", SETTINGS])
         made.desk.valid_seconds = 600.0
         made.start()
         assert until(lambda: "idle" in made.slurm("sinfo", "-h", "-p", "compute"), 20.0)
         prepared(made)  # it runs, and has asked every owner
         yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")

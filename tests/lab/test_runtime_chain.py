@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.host import LabHost
-from tests.lab.running import BINDS, PASSWORD, Attempt, Running, until
+from tests.lab.running import PASSWORD, Attempt, Running, scene_on, until
 from tests.lab.tree import HostTree
 from tests.simulators.git.server_state import Faults
 
@@ -19,10 +18,8 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("running"))
+    with scene_on(lab_tree, tmp_path_factory.mktemp("running")) as made:
         yield made
-        made.close()
 
 
 def test_1_s6_doctor_finds_every_owner(scene: Running) -> None:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.host import LabHost
-from tests.lab.running import BINDS, Attempt, Running
+from tests.lab.running import Attempt, Running, scene_on
 from tests.lab.tree import HostTree
 
 pytestmark = pytest.mark.lab
@@ -28,10 +27,8 @@ CHECKPOINTS = [
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("running"))
+    with scene_on(lab_tree, tmp_path_factory.mktemp("running")) as made:
         yield made
-        made.close()
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)

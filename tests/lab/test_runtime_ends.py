@@ -20,9 +20,8 @@ from tests.lab.ends import (
     rerun_soon,
     write_end,
 )
-from tests.lab.host import LabHost
 from tests.lab.outages import prepared, running, state
-from tests.lab.running import BINDS, Attempt, Running, until
+from tests.lab.running import Attempt, Running, scene_on, until
 from tests.lab.tree import HostTree
 
 pytestmark = pytest.mark.lab
@@ -30,12 +29,10 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("running"))
-        host.exec(["bash", "-ec", SETTINGS])
+    with scene_on(lab_tree, tmp_path_factory.mktemp("running")) as made:
+        made.host.exec(["bash", "-ec", SETTINGS])
         made.start()
         yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")

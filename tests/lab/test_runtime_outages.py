@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.host import LabHost
 from tests.lab.outages import OUTAGES, SLOW_GIT, Outage, away, prepared, running
-from tests.lab.running import BINDS, Attempt, Running, until
+from tests.lab.running import Attempt, Running, scene_on, until
 from tests.lab.tree import HostTree
 from tests.simulators.git.server_state import Faults
 from tests.simulators.site_api.commands import Issued
@@ -21,12 +20,10 @@ pytestmark = pytest.mark.lab
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("running"))
+    with scene_on(lab_tree, tmp_path_factory.mktemp("running")) as made:
         made.desk.valid_seconds = 600.0
         made.start()
         yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,7 @@ import pytest
 
 from tests import long
 from tests.lab.ends import partition
-from tests.lab.host import LabHost
-from tests.lab.running import BINDS, CONSOLE, Attempt, Running, until
+from tests.lab.running import CONSOLE, Attempt, Running, scene_on, until
 from tests.lab.tree import HostTree
 
 pytestmark = [pytest.mark.lab, pytest.mark.soak]
@@ -26,11 +25,9 @@ BARE = "print(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])"
 
 @pytest.fixture(scope="module")
 def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with LabHost.up(tree=lab_tree, binds=BINDS) as host:
-        made = Running(host, tmp_path_factory.mktemp("running"))
+    with scene_on(lab_tree, tmp_path_factory.mktemp("running")) as made:
         made.desk.valid_seconds = 600.0
         yield made
-        made.close()
 
 
 @dataclass(frozen=True, slots=True)
