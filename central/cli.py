@@ -88,7 +88,7 @@ def serve(process: str) -> None:
 
 
 @cli.command()
-@click.argument("what", metavar="WHAT", type=click.Choice(["provisioning", "execution"]))
+@click.argument("what", type=click.Choice(["provisioning", "execution"]))
 def work(what: str) -> None:
     """Run one worker until it is stopped: `provisioning` keeps Beto's view, `execution` minds Runs.
 
@@ -143,7 +143,11 @@ def migrate(phase: str) -> None:
     ),
 )
 def check(process: str) -> None:
-    """Say whether a process could start now: settings, database, schema, broker, issuer."""
+    """Say whether a process could start now: settings, database, schema, broker, issuer.
+
+    Give it that process's own environment: its settings and its role. `provisioning-worker` and
+    `execution-worker` are what `work provisioning` and `work execution` run.
+    """
     with told():
         from central.processes.checks import run_checks
 

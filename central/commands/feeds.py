@@ -30,6 +30,8 @@ def feeds_list(as_json: bool) -> None:
         if as_json:
             click.echo(json.dumps({"schema": 1, "feeds": found}))
             return
+        if not found:
+            click.echo("none", err=True)
         for feed in found:
             click.echo(f"{feed['site']:<12} {feed['scope']:<11} {feed['feed']}  {feed['head']}")
 

@@ -22,7 +22,8 @@ def runs_settle(run_id: UUID, by: str, reason: str) -> None:
     """Settle the cleanup of an ended Run that its Site refused, or will never answer.
 
     The member's account is then released: the Site may remove it. Do it only after looking at the Site. A
-    member with `run.cleanup` can have the Site asked again first (POST …/runs/{runId}/cleanup).
+    member with `run.cleanup` can have the Site asked again first (POST …/runs/{runId}/cleanup). A Run that is
+    still `cancelling` has not ended: the Site owes a word about its stage, and there is no cleanup yet.
     """
     with told():
         from central.processes.settling import settle_run

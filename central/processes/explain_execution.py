@@ -1,7 +1,7 @@
 """Why a Run is in its state: each link from the member's wish to the Site's word, with its age (O1)."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -101,9 +101,7 @@ def _links(
         name = "waits" if run.state is RunState.WAITING else "ended"
         yield link(name, f"{words.what} {words.remedy}", run.waits_since, now)
     yield link("wish", f"Project {wanted.project_id}, by Party {run.created_by}", run.created_at, now)
-    left = int((wanted.deadline - now).total_seconds())
-    text = f"{format_rfc3339(wanted.deadline)}, " + (f"in {left} s" if left > 0 else "PASSED")
-    yield Link("deadline", text, None, None)
+    yield Link("deadline", _deadline(run, now), None, None)
     yield Link(
         "identity",
         f"{identity.username} {identity.uid_number} in {identity.account}, generation {identity.generation}",
@@ -121,6 +119,15 @@ def _links(
     for stage in run.attempt.stages:
         yield _stage(stage, commands, now)
     yield from _end(database, known, run, commands, now)
+
+
+def _deadline(run: Run, now: datetime) -> str:
+    """The deadline, and for a Run that has not ended how far it is."""
+    deadline = run.request.deadline
+    if run.ended:
+        return format_rfc3339(deadline)
+    left = timedelta(seconds=int((deadline - now).total_seconds()))
+    return f"{format_rfc3339(deadline)}, {f'in {left}' if left > timedelta() else 'PASSED'}"
 
 
 def _allocation(database: Database, run: Run, now: datetime) -> Link:

@@ -208,7 +208,8 @@ def _progress(runs: PostgresRuns, known: KnownRun) -> dict[str, Any]:
     if run is None:
         raise CorruptState(f"run {known.run_id} has a row and no version")
     stages = run.attempt.stages
-    stage = run.attempt.open_stage or stages[-1]
+    reached = [one for one in stages if one.issues] or list(stages[:1])
+    stage = reached[-1] if run.ended else run.attempt.open_stage or stages[-1]
     verdicts = [one.result.verdict.value for one in stages if one.result is not None]
     return {
         "stage": stage.name.value,

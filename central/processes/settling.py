@@ -7,7 +7,7 @@ from uuid import UUID
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.application.ports import RunUnknown as NoRun
 from central.execution.application.settle_cleanup import SettleRun
-from central.execution.domain.progress import StepRefused
+from central.execution.domain.progress import Refusal, StepRefused
 from central.execution.domain.run import Run, Settlement
 from central.execution.problems import STEP_REFUSED
 from central.kernel.times import utc_now
@@ -31,4 +31,15 @@ def settle_run(settings: Settings, run_id: UUID, *, by: str, reason: str) -> Run
             raise RunUnknown(str(run_id)) from None
         except StepRefused as refused:
             spec = STEP_REFUSED[refused.refusal]
-            raise SettlementRefused(spec.code, f"{run_id}: {spec.meaning} {spec.remedy}") from None
+            raise SettlementRefused(spec.code, _why(run_id, refused.refusal)) from None
+
+
+def _why(run_id: UUID, refusal: Refusal) -> str:
+    """Why nothing was settled, in an operator's words."""
+    if refusal is Refusal.CLEANUP_NOT_REFUSED:
+        return (
+            f"{run_id} has no cleanup to settle: it has not ended, or nothing of it ever began at the Site;"
+            f" `pharos-central explain run {run_id}` shows which"
+        )
+    spec = STEP_REFUSED[refusal]
+    return f"{run_id}: {spec.meaning} {spec.remedy}"

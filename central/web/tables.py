@@ -202,7 +202,7 @@ def runs(site: str, found: Rows, now: datetime) -> Table:
         "Run", "State", "Why waiting or ended", "Stage", "Verdict", "Last changed", "Deadline", "Project",
     )  # fmt: skip
     return Table(
-        f"Runs, newest first at {site}", columns, rows, "None.", _more(site, "runs", "the Runs", found)
+        f"Runs at {site}, newest first", columns, rows, "None.", _more(site, "runs", "the Runs", found)
     )
 
 

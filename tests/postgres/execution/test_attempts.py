@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+from central.kernel.database import Database, DatabaseOptions
+from central.kernel.observability import Metrics
+from central.processes.overview import build_app
+from tests.html import words
+from tests.postgres.conftest import PgServer
 from tests.postgres.execution.site import ScriptedSite
 from tests.postgres.execution.test_waits import finish, started
 from tests.postgres.execution.world import Member, World
 from tests.postgres.kernel.waiting import until
+from tests.postgres.web.rig import Overview, settings_of
 
 PLAIN = {"schema": 1}
 
@@ -44,6 +50,9 @@ def test_e1_a_run_tried_again_keeps_its_account_and_ends_true(world: World, site
     key = str(uuid4())
     status, again = world.as_member(other, "POST", f"/runs/{run}/retry", PLAIN, key)
     assert (status, again["state"], again["attempts"][1]["askedBy"]) == (202, "running", other.party)
+    early = settle(world, run, "it runs")
+    assert (early.returncode, "has no cleanup to settle" in early.stderr) == (3, True)
+    assert ", in " in links(world, run)["deadline"]
     assert world.as_member(other, "POST", f"/runs/{run}/retry", PLAIN, key) == (202, again)
     until(lambda: world.retained()[0] == 200 and member.username in world.retained()[1])
     [command] = site.of(run)
@@ -59,8 +68,15 @@ def test_e1_a_run_tried_again_keeps_its_account_and_ends_true(world: World, site
     assert "run.results by Party" in told["used"]
 
 
+def front_page(world: World, server: PgServer) -> str:
+    """What the operators' page says, as its own role."""
+    url = server.role_url("pharos_overview", world.programs.database)
+    with Database(DatabaseOptions(url)) as database:
+        return words(Overview(build_app(settings_of(url), database, Metrics("overview"))).page())
+
+
 def test_p28_a_refused_cleanup_keeps_the_account_until_an_operator_settles_it(
-    world: World, site: ScriptedSite
+    world: World, site: ScriptedSite, pg_server: PgServer
 ) -> None:
     member = world.new_member()
     run = failed(world, site, member)
@@ -70,6 +86,9 @@ def test_p28_a_refused_cleanup_keeps_the_account_until_an_operator_settles_it(
     assert shown[run]["cleanupRefusal"] == "scratch_unavailable"
     told = links(world, run)
     assert told["cleanup"].startswith("REFUSED: scratch_unavailable")
+    assert told["deadline"].endswith("Z"), "an ended Run has no time left"
+    said = front_page(world, pg_server)
+    assert f"{run} failed stage_in_failed stage-in done failed" in said, "where it ended"
     assert "runs settle" in told["account kept"]
     until(lambda: world.retained()[0] == 200 and member.username in world.retained()[1])
     status, asked = world.as_member(member, "POST", f"/runs/{run}/cleanup", PLAIN)

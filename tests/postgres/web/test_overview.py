@@ -78,7 +78,9 @@ def test_o1_a_link_leads_to_each_link_of_evidence(
     assert "state ready (revision 1) 30 seconds ago" in text
     assert "1 ready, 0 incomplete; fresh, below the limit of 900 s" in text
     for unknown in (f"/allocations/{uuid4()}", f"/runs/{uuid4()}", f"/sites/slurm/accounts/{PARTY}"):
-        assert "nothing of this id is known" in overview.page(unknown, 404)
+        said = words(overview.page(unknown, 404))
+        assert "nothing of this id is known" in said
+        assert "Begin at everything that is known" in said
     for nowhere in (
         "/allocations/x",
         "/sites/slurm/secrets",
