@@ -43,6 +43,7 @@ from central.kernel.problems import (
     Problem,
 )
 from central.kernel.strict_json import DEFAULT_LIMITS, JsonLimits
+from central.kernel.uuids import dashed_uuid
 
 if TYPE_CHECKING:
     from _typeshed import OptExcInfo
@@ -262,12 +263,8 @@ def idempotency_key() -> UUID:
     """Return the ``Idempotency-Key`` header, a UUID in its dashed form; 400 ``request_malformed``
     otherwise.
     """
-    text = request.headers.get("Idempotency-Key", "")
-    try:
-        key = UUID(text)
-    except ValueError:
-        key = None
-    if key is None or str(key) != text.lower():
+    key = dashed_uuid(request.headers.get("Idempotency-Key", ""))
+    if key is None:
         raise Problem(
             REQUEST_MALFORMED, "the Idempotency-Key header must be one UUID; send the same one on a retry"
         )

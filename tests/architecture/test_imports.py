@@ -67,6 +67,7 @@ KERNEL_FOR_DOMAIN = {
         "central.kernel.site_feed",
         "central.kernel.site_names",
         "central.kernel.secret_digests",
+        "central.kernel.uuids",
     ),
     "site_bundle": ("site_bundle.kernel.times", "site_bundle.kernel.units", "site_bundle.kernel.errors"),
 }

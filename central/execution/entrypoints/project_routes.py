@@ -43,6 +43,7 @@ from central.kernel.problems import FORBIDDEN, QUERY_INVALID, FieldError, Proble
 from central.kernel.shared_problems import ACCOUNT_ABSENT, ACCOUNT_AWAITING_SITE, SITE_UNKNOWN
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock
+from central.kernel.uuids import dashed_uuid
 
 _LOG: Final = logging.getLogger("central.execution")
 PAGE_DEFAULT: Final = 100
@@ -212,14 +213,14 @@ def _tell(what: str, saved: Saved) -> None:
 
 def _project(text: str) -> UUID:
     """What is no UUID names no Project anybody may look into."""
-    known = _uuid(text)
+    known = dashed_uuid(text)
     if known is None:
         raise Problem(FORBIDDEN, "no Project of yours has this id")
     return known
 
 
 def _run(text: str) -> UUID:
-    known = _uuid(text)
+    known = dashed_uuid(text)
     if known is None:
         raise _unknown()
     return known
@@ -227,14 +228,6 @@ def _run(text: str) -> UUID:
 
 def _unknown() -> Problem:
     return Problem(problems.RUN_UNKNOWN, "this Project has no Run of this id; list its Runs")
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        known = UUID(text)
-    except ValueError:
-        return None
-    return known if str(known) == text.lower() else None
 
 
 def _after(token: str | None) -> UUID | None:

@@ -39,6 +39,7 @@ from central.kernel.site_feed import never
 from central.kernel.site_polls import SitePolls, positions, read_poll
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock, check_not_ahead
+from central.kernel.uuids import dashed_uuid
 
 _LOG: Final = logging.getLogger("central.execution")
 LIMIT_MAX: Final = 100
@@ -178,11 +179,8 @@ def _command(site: str, what: str, command: str, body: bytes) -> StoreCommand:
 
 
 def _id(text: str) -> UUID:
-    try:
-        known = UUID(text)
-    except ValueError:
-        raise _unknown() from None
-    if str(known) != text.lower():
+    known = dashed_uuid(text)
+    if known is None:
         raise _unknown()
     return known
 

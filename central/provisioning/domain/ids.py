@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import Final, NewType
 from uuid import UUID, uuid5
 
+from central.kernel.uuids import dashed_uuid
+
 AllocationId = NewType("AllocationId", UUID)
 WaldurInstance = NewType("WaldurInstance", str)
 """The Waldur installation, named exactly as Beto's Project events name it."""
@@ -46,11 +48,7 @@ def parse_uuid(text: str) -> UUID | None:
 
     Remembered, as `canonical_uuid` is: reports name the same resources and offerings every minute.
     """
-    try:
-        found = UUID(text)
-    except ValueError:
-        return None
-    return found if str(found) == text.lower() else None
+    return dashed_uuid(text)
 
 
 def uuid_of(canonical: str) -> UUID:

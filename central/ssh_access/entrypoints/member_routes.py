@@ -18,6 +18,7 @@ from central.kernel.shared_problems import ACCOUNT_ABSENT, SITE_UNKNOWN
 from central.kernel.site_names import Site
 from central.kernel.strict_json import encode
 from central.kernel.times import Clock
+from central.kernel.uuids import dashed_uuid
 from central.ssh_access import problems
 from central.ssh_access.application.add_key import (
     AccountEvidenceUnavailable,
@@ -145,11 +146,8 @@ def _awaiting_site(error: AccountEvidenceUnavailable) -> Problem:
 
 def _key_id(text: str) -> UUID:
     """A path's key id; what is no UUID in dashed form names no key."""
-    try:
-        key_id = UUID(text)
-    except ValueError:
-        raise _key_unknown() from None
-    if str(key_id) != text.lower():
+    key_id = dashed_uuid(text)
+    if key_id is None:
         raise _key_unknown()
     return key_id
 
