@@ -6,7 +6,7 @@ knows the process by its uid.
 3. A change adds or deletes one value of one attribute (B02, B17). Values are bytes, in and out (B16).
 4. LDAP is spoken by ldap3, whatever its weight: no protocol code of our own (docs/adr/0002).
 5. A referral, a cut answer or a dead server is DirectoryUnavailableError, never "no entries" (B05, B07,
-   B09).
+   B09). A search leaves out what rules hide; `stands` tells hidden from gone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from typing import Any
 
 from site_bundle.directory.entries import RawEntry
 from site_bundle.directory.errors import (
+    ASSERTION_FAILED,
+    COMPARE_FALSE,
+    COMPARE_TRUE,
     DEFINITE,
     NO_SUCH_ATTRIBUTE,
     NO_SUCH_OBJECT,
@@ -34,6 +37,8 @@ from site_bundle.directory.ldap3_parts import load_ldap3
 from site_bundle.directory.names import ldapi_url, parse_dn
 
 _PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
+# RFC 4528, critical: the change is made only if the entry matches (!(objectClass=*)), which none does.
+_NEVER = ("1.3.6.1.1.12", True, b"\xa2\x0d\x87\x0bobjectClass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,26 @@ class LdapConnection:
             time_limit=self._limits.answer_seconds,
             **more,
         )
+
+    def compare(self, dn: str, attribute: str, value: str) -> bool | None:
+        """Whether the entry has that value (RFC 4511, 4.10); None where the server does not say."""
+        result, _ = self._call("compare", dn=dn, attribute=attribute, value=value)
+        code = int(result["result"])
+        if code in {COMPARE_FALSE, NO_SUCH_ATTRIBUTE}:
+            return False
+        return True if code == COMPARE_TRUE else None
+
+    def stands(self, dn: str) -> bool | None:
+        """Whether an entry stands at `dn`, whatever this identity may see of it; None: not said.
+
+        Asked by a change that cannot be made (`_NEVER`). slapd looks for the entry and tries the assertion
+        before any access rule, so a hidden one is assertionFailed and only a missing one is noSuchObject,
+        where a search is noSuchObject for both unless `disclose` is granted (slapd.access(5)).
+        """
+        result, _ = self._call(
+            "modify", dn=dn, changes={"objectClass": [("MODIFY_ADD", ["top"])]}, controls=[_NEVER]
+        )
+        return {ASSERTION_FAILED: True, NO_SUCH_OBJECT: False}.get(int(result["result"]))
 
     def add_value(self, dn: str, attribute: str, value: bytes) -> bool:
         """Adds one value; False when it is there already (B01). DirectoryRefusedError when refused for

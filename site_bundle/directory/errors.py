@@ -26,10 +26,13 @@ class WrongIdentityError(DirectoryUnavailableError):
 # RFC 4511, 4.1.9.
 SUCCESS = 0
 SIZE_LIMIT = 4
+COMPARE_FALSE = 5
+COMPARE_TRUE = 6
 REFERRAL = 10
 NO_SUCH_ATTRIBUTE = 16
 TYPE_OR_VALUE_EXISTS = 20
 NO_SUCH_OBJECT = 32
+ASSERTION_FAILED = 122  # RFC 4528
 # Definite for this value on this entry: constraint, syntax, access rights, object class.
 DEFINITE = {
     17: "undefinedAttributeType",

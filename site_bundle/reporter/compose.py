@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -37,8 +37,10 @@ from site_bundle.reporter.application.check_usage import CheckUsage
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits
 from site_bundle.reporter.application.observe_site import Observed, ObserveSite
 from site_bundle.reporter.application.ports import Report
+from site_bundle.reporter.application.prove_absence import ProveAbsence
 from site_bundle.reporter.application.read_outside import Outside, Reading, ReadOutside
 from site_bundle.reporter.application.send_reports import Answered, Intake, SendReports, Sent
+from site_bundle.reporter.domain.presence import Claim, Presence
 from site_bundle.reporter.entrypoints.loop import Loop, LoopLimits
 from site_bundle.reporter.entrypoints.status_document import Telemetry
 from site_bundle.reporter.entrypoints.telling import Telling, needed_checks
@@ -47,7 +49,8 @@ from site_bundle.slurm.client import SlurmClient, SlurmLimits
 
 HTTP_LIMITS = HttpsLimits(answer_bytes=MAX_ACCOUNTS_BYTES)
 READ_SECONDS, SEND_SECONDS = 240.0, 60.0  # below the watchdog's; each exchange has a limit of its own
-READ, SEND = "read", "send"
+PROVE_SECONDS = 60.0
+READ, PROVE, SEND = "read", "prove", "send"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,10 @@ class OutsideByHelper:
     def whole(self) -> Outside:
         found: Outside = self.helper.answer(READ_SECONDS)
         return found
+
+    def prove(self, claims: Sequence[Claim]) -> tuple[Presence, ...]:
+        answers: tuple[Presence, ...] = self.helper.call(PROVE, tuple(claims), seconds=PROVE_SECONDS)
+        return answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ def sources_of(
     )
     client = IntakeClient(intake, site=settings.site, instance=settings.instance)
     reading = ReadOutside(resources, directory, client)
-    helper = Helper({READ: reading.whole, SEND: client.send}, stop.interruptible)
+    helper = Helper({READ: reading.whole, PROVE: reading.prove, SEND: client.send}, stop.interruptible)
     closing.callback(helper.end)
     return Sources(
         waldur=resources,
@@ -174,6 +181,7 @@ def observe_site(
         cluster=sources.cluster,
         journal=journal,
         outbox=journal,
+        absence=ProveAbsence(sources.outside.prove, journal),
         apply=ApplyIdentities(sources.cluster, journal, settings.observe, checkpoint=checkpoint),
         make=MakeReports(
             instance=settings.instance,

@@ -7,11 +7,14 @@ from __future__ import annotations
 from site_bundle.kernel.errors import codes_of
 
 ALLOCATION_CODES = {
+    "absence_unproven": "an entry that was shown, or has an association, is not, and nothing proves it gone",
     "account_outside_parent": "Slurm shows the allocation's account, but not below slurm.parent_account",
     "account_shared": "two resources that are not terminated name one Slurm account",
     "directory_empty": "the directory shows nobody or no group, where both were proven before: hidden",
     "entry_ambiguous": "several entries of the directory answer to one username, in whatever case",
+    "entry_hidden": "a member's entry is there and is not shown to the agent: an access rule hides it",
     "entry_unreadable": "an entry does not show entryUUID, uidNumber and gidNumber, each once",
+    "group_hidden": "a member's group is there and is not shown to the agent, or its memberUid is not",
     "incarnation_twice": "two members are one entry of the directory",
     "limits_unreadable": "GrpTRES of the account, or of one above it, cannot be translated exactly",
     "members_unavailable": "central could not say who the Project's members are",

@@ -17,9 +17,11 @@ from site_bundle.reporter.adapters.wire import SetEncoding, encode_report
 from site_bundle.reporter.application.apply_identities import ApplyIdentities
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits
 from site_bundle.reporter.application.observe_site import ObserveSite
+from site_bundle.reporter.application.prove_absence import ProveAbsence
 from site_bundle.reporter.application.read_outside import ReadOutside
 from site_bundle.reporter.domain.marker import Identity
 from site_bundle.reporter.domain.policy import Policy, Range
+from site_bundle.reporter.domain.presence import Claim, Presence
 from site_bundle.reporter.domain.sources import (
     Directory,
     Listing,
@@ -106,7 +108,10 @@ class _Site:
         people = {
             name: (Person(uuid5(SPACE, name), 5_000_000 + n, 5_500_000),) for n, name in enumerate(self.names)
         }
-        return Directory(people, frozenset(), frozenset({5_500_000}))
+        return Directory(people, {}, {5_500_000: "cn=members"}, usual=True)
+
+    def prove(self, claims: Sequence[Claim]) -> tuple[Presence, ...]:
+        raise RuntimeError(f"everybody is shown, and {len(claims)} are asked for")
 
     def projects(self, wanted: Sequence[UUID]) -> dict[UUID, Project | SiteError | None]:
         return {one: self._project(one) for one in wanted}
@@ -150,6 +155,7 @@ def _observing(number: int) -> Iterator[tuple[ObserveSite, SlurmClient]]:
                 cluster=slurm,
                 journal=journal,
                 outbox=journal,
+                absence=ProveAbsence(site.prove, journal),
                 apply=ApplyIdentities(slurm, journal, observe=False),
                 make=make,
                 policy=Policy({"cpu": 16000, "memory": 1 << 30}, "pharos", Range(5_000_000, 5_499_999)),

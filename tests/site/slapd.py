@@ -162,6 +162,10 @@ class Slapd:
         """An administrator gives an identity limits of its own (olcLimits) while slapd is down."""
         self._configure("olcLimits:", [f"olcLimits: {{0}}{limit}"])
 
+    def set_read_only(self) -> None:
+        """An administrator lets nobody change the database (olcReadOnly) while slapd is down."""
+        self._configure("olcReadOnly:", ["olcReadOnly: TRUE"])
+
     def _configure(self, attribute: str, added: list[str]) -> None:
         assert self.process is None
         path = next((self.folder / "conf" / "cn=config").glob("olcDatabase={1}mdb.ldif"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from site_bundle.kernel.sql import load_statements
 from site_bundle.kernel.times import parse_time, render_time
 from site_bundle.reporter.application.ports import Report
 from site_bundle.reporter.domain.marker import Identity
+from site_bundle.reporter.domain.presence import Known
 from site_bundle.reporter.domain.sources import Applied
 
 _SQL = Path(__file__).parents[1] / "sql"
@@ -29,12 +30,12 @@ def open_report_journal(path: Path) -> SqliteReportJournal:
 @cache
 def statements() -> tuple[dict[str, str], tuple[str, ...]]:
     """Queries by name, and the migrations in order; read once, before a process gives up root if it does."""
-    script = (_SQL / "001_journal.sql").read_text("utf-8")
-    return load_statements(_SQL / "queries.sql"), (script,)
+    scripts = tuple((_SQL / name).read_text("utf-8") for name in ("001_journal.sql", "002_people.sql"))
+    return load_statements(_SQL / "queries.sql"), scripts
 
 
 class SqliteReportJournal:
-    """The ports `AppliedJournal` and `Outbox`. Each method is one transaction."""
+    """The ports `AppliedJournal`, `SeenJournal` and `Outbox`. Each method is one transaction."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -68,6 +69,48 @@ class SqliteReportJournal:
         ]
         with self._journal.transaction() as connection:
             connection.executemany(self._sql["record_applied"], rows)
+
+    def seen(self) -> Iterator[Known]:
+        for row in self._journal.read(self._sql["seen"], {}):
+            yield Known(
+                row["username"],
+                row["dn"],
+                row["group_dn"],
+                row["group_gid"],
+                gone=bool(row["gone"]),
+                accepted=bool(row["accepted"]),
+            )
+
+    def record_seen(self, changed: Sequence[Known], forgotten: Sequence[str], now: datetime) -> None:
+        rows = [
+            {
+                "username": row.name,
+                "dn": row.dn,
+                "group_dn": row.group_dn,
+                "group_gid": row.group_gid,
+                "gone": int(row.gone),
+                "accepted": int(row.accepted),
+                "now": render_time(now),
+            }
+            for row in changed
+        ]
+        with self._journal.transaction() as connection:
+            connection.executemany(self._sql["record_seen"], rows)
+            connection.executemany(self._sql["forget_seen"], [{"username": name} for name in forgotten])
+
+    def accept_absence(self, username: str, *, by: str, reason: str, now: datetime) -> None:
+        """An administrator's word, kept for good; it holds until the directory shows the name again."""
+        values = {"username": username, "by": by, "reason": reason, "now": render_time(now)}
+        with self._journal.transaction() as connection:
+            connection.execute(self._sql["accept_absence"], values)
+            connection.execute(self._sql["record_acceptance"], values)
+
+    def acceptances(self) -> list[tuple[str, str, str, datetime]]:
+        """Name, who accepted, why and when; the oldest first."""
+        return [
+            (row["username"], row["accepted_by"], row["reason"], parse_time(row["accepted_at"]))
+            for row in self._journal.read(self._sql["acceptances"], {})
+        ]
 
     def keep(self, reports: Sequence[Report], now: datetime) -> None:
         with self._journal.transaction() as connection:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.reporter.application.apply_identities import ApplyIdentities, Difference
 from site_bundle.reporter.application.make_reports import MakeReports
 from site_bundle.reporter.application.ports import (
@@ -18,9 +18,11 @@ from site_bundle.reporter.application.ports import (
     Cluster,
     Outbox,
 )
+from site_bundle.reporter.application.prove_absence import ProveAbsence
 from site_bundle.reporter.application.read_outside import Reading
 from site_bundle.reporter.domain.decide import Decision, decide
 from site_bundle.reporter.domain.policy import Policy
+from site_bundle.reporter.domain.presence import concern
 from site_bundle.reporter.domain.sources import Row, Sources
 
 
@@ -44,6 +46,7 @@ class ObserveSite:
     cluster: Cluster
     journal: AppliedJournal
     outbox: Outbox
+    absence: ProveAbsence
     apply: ApplyIdentities
     make: MakeReports
     policy: Policy
@@ -54,7 +57,7 @@ class ObserveSite:
         """`now` is the pass's `observedAt`. SiteError of the provider or the cluster: nothing can be said of
         any allocation, and nothing is.
         """
-        sources, failed = self._read()
+        sources, failed = self._read(now)
         decision = decide(sources, self.policy)
         acts = [act for found in decision.sets for act in found.decided.applies]
         differences = self.apply.run(acts, now=now)
@@ -67,7 +70,7 @@ class ObserveSite:
         self.checkpoint("reports-journalled")
         return Observed(now, decision, tuple(differences), len(reports), failed, sources.listing.rows)
 
-    def _read(self) -> tuple[Sources, Mapping[str, SiteError]]:
+    def _read(self, now: datetime) -> tuple[Sources, Mapping[str, SiteError]]:
         self.outside.begin()
         slurm = self.cluster.read()
         self.told()
@@ -75,7 +78,24 @@ class ObserveSite:
         self.told()
         applied = self.journal.applied()
         sources = Sources(found.listing, slurm, found.directory, found.projects, found.retained, applied)
-        return sources, found.failed
+        return self._proven(sources, found.failed, now)
+
+    def _proven(
+        self, sources: Sources, failed: Mapping[str, SiteError], now: datetime
+    ) -> tuple[Sources, Mapping[str, SiteError]]:
+        """The sources with a directory whose silence is doubted or proven; one that cannot be asked again is
+        unavailable.
+        """
+        if sources.directory is None:
+            return sources, failed
+        of = concern(
+            sources.listing, sources.slurm, sources.projects, sources.retained or (), sources.applied
+        )
+        found = self.absence.run(sources.directory, of, whole=not failed, now=now)
+        self.told()
+        if isinstance(found, UnavailableError):
+            return replace(sources, directory=None), {**failed, "directory": found}
+        return replace(sources, directory=found), failed
 
     def _again(self, sources: Sources) -> Sources:
         """The same sources with the comments and the journal as they are after the act."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -10,6 +10,7 @@ from uuid import UUID
 
 from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.domain.accounts import Apply
+from site_bundle.reporter.domain.presence import Claim, Known, Presence
 from site_bundle.reporter.domain.sources import (
     Applied,
     Directory,
@@ -48,6 +49,9 @@ class People(Protocol):
 
     def read(self) -> Directory: ...
 
+    def prove(self, claims: Sequence[Claim]) -> tuple[Presence, ...]:
+        """Asks for each by its own name; whatever rules hide an entry, it is not taken for gone."""
+
 
 class Platform(Protocol):
     """What central says at the intake."""
@@ -81,6 +85,15 @@ class AppliedJournal(Protocol):
     def applied(self) -> Mapping[int, Applied]: ...
 
     def record_applied(self, acts: Sequence[Applied], now: datetime) -> None: ...
+
+
+class SeenJournal(Protocol):
+    """What the directory last showed."""
+
+    def seen(self) -> Iterator[Known]:
+        """Every row, one at a time."""
+
+    def record_seen(self, changed: Sequence[Known], forgotten: Sequence[str], now: datetime) -> None: ...
 
 
 class Outbox(Protocol):

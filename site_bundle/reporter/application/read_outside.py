@@ -9,6 +9,7 @@ from uuid import UUID
 
 from site_bundle.kernel.errors import SiteError
 from site_bundle.reporter.application.ports import People, Platform, Provider
+from site_bundle.reporter.domain.presence import Claim, Presence
 from site_bundle.reporter.domain.sources import Directory, Listing, Project, Retained, RowState
 
 
@@ -34,6 +35,9 @@ class Reading(Protocol):
     def whole(self) -> Outside:
         """Waits for it. SiteError of the provider."""
 
+    def prove(self, claims: Sequence[Claim]) -> tuple[Presence, ...]:
+        """Asks the directory again for what it did not show. SiteError."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReadOutside:
@@ -45,6 +49,9 @@ class ReadOutside:
 
     def begin(self) -> None:
         """Nothing is done beside."""
+
+    def prove(self, claims: Sequence[Claim]) -> tuple[Presence, ...]:
+        return self.people.prove(claims)
 
     def whole(self) -> Outside:
         """SiteError of the provider: nothing can be said of any allocation."""

@@ -7,7 +7,7 @@ applied to it (S8, P21–P23, P36).
    a membership that was read nor a journal alone is evidence.
 3. An account that is there under an older generation is reported under it; the newer one is pending until it
    is applied.
-4. Proven absent is left out; what cannot be read makes the whole set unreadable.
+4. Proven absent is left out; what cannot be read, or may only be hidden, makes the whole set unreadable.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from site_bundle.reporter.domain.sources import (
 
 
 class UnreadableSetError(Exception):
-    """The set cannot be known whole; `code` says why."""
+    """The set cannot be known whole; `code` says why, `name` of whom where it is one member."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, name: str = "") -> None:
         super().__init__(code)
         self.code = code
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +163,23 @@ def _principal(associations: Iterable[Association]) -> dict[str, Association]:
 def _proof(directory: Directory, name: str, policy: Policy) -> Proof | None:
     """What the directory proves of `name`; None: proven absent. UnreadableSetError."""
     found = directory.people.get(name, ())
+    doubt = directory.doubts.get(name)
     if not found and name not in directory.folded:
+        if doubt:
+            raise UnreadableSetError(doubt, name)
         return None
     if len(found) != 1 or name in directory.folded:
-        raise UnreadableSetError("entry_ambiguous")
+        raise UnreadableSetError("entry_ambiguous", name)
     person = found[0]
     if person.entry_uuid is None or person.uid_number is None or person.gid_number is None:
-        raise UnreadableSetError("entry_unreadable")
+        raise UnreadableSetError("entry_unreadable", name)
     if not POSIX_NAME.fullmatch(name):
         return Proof(person, "name_refused")
     if person.uid_number not in policy.uids:
         return Proof(person, "uid_out_of_range")
     if person.gid_number not in directory.group_ids and name not in directory.memberships:
+        if doubt:
+            raise UnreadableSetError(doubt, name)
         return Proof(person, "group_missing")
     return Proof(person)
 

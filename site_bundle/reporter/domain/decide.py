@@ -43,10 +43,13 @@ class AccountSet:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why an allocation has no account report, or no limits; `code` of a closed set."""
+    """Why an allocation has no account report, or no limits; `code` of a closed set. `name`: the member it is
+    about, for the operator.
+    """
 
     code: str
     resource: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +82,9 @@ def decide(sources: Sources, policy: Policy) -> Decision:
         faults += [Fault(code, name) for code in (fault, more) if code]
         if fault or row.account is None or row.state is RowState.TERMINATED:
             continue
-        found, held, waits = _accounts(row, account, sources, policy)
+        found, held, waits, whose = _accounts(row, account, sources, policy)
         sets += [AccountSet(row.resource_id, found)] if found is not None else []
-        (waiting if waits else faults).extend([Fault(held, name)] if held else [])
+        (waiting if waits else faults).extend([Fault(held, name, whose)] if held else [])
     return Decision(tuple(resources), tuple(sets), tuple(faults), tuple(waiting))
 
 
@@ -162,18 +165,18 @@ def _resource(
 
 def _accounts(
     row: Row, account: SlurmAccount | None, sources: Sources, policy: Policy
-) -> tuple[Decided | None, str, bool]:
-    """The complete set, or why there is none and whether that heals by itself."""
+) -> tuple[Decided | None, str, bool, str]:
+    """The complete set, or why there is none, whether that heals by itself, and whom it is about."""
     if sources.directory is None:
-        return None, "directory_unavailable", False
+        return None, "directory_unavailable", False, ""
     if sources.applied and not (sources.directory.people and sources.directory.group_ids):
         # Nobody at all, or no group, where both were proven before: hidden, until the contrary is seen (B06).
-        return None, EMPTY, False
+        return None, EMPTY, False, ""
     if row.project_id not in sources.projects:
-        return None, "members_unavailable", False
+        return None, "members_unavailable", False, ""
     project = sources.projects[row.project_id]
     if project is None:
-        return None, "project_unknown", True
+        return None, "project_unknown", True, ""
     here = account or SlurmAccount(row.account or "", "", {}, ())
     try:
         decided = decide_accounts(
@@ -185,5 +188,5 @@ def _accounts(
             policy=policy,
         )
     except UnreadableSetError as error:
-        return None, error.code, False
-    return decided, "", False
+        return None, error.code, False, error.name
+    return decided, "", False, ""

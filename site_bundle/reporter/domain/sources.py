@@ -87,23 +87,31 @@ class Slurm:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A directory entry. A number or UUID that is None was not shown."""
+    """A directory entry. A number or UUID that is None was not shown. `dn` empty: its usual place, right
+    below the people's base under its one `uid`.
+    """
 
     entry_uuid: UUID | None
     uid_number: int | None
     gid_number: int | None
+    dn: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """People by each of their names, group members by name, GIDs of groups in the range. `folded`: names that
-    stand there in another spelling, which a directory takes for the same (B03, E23).
+    """People by each of their names; DNs of groups in the range by a member's name and by their GID.
+
+    `folded`: names that stand there in another spelling, which a directory takes for the same (B03, E23).
+    `usual`: somebody is shown, and everybody who is stands at the usual place. `doubts`: names of which
+    something is not shown and its absence not proven, with the code that says so (X1).
     """
 
     people: Mapping[str, tuple[Person, ...]]
-    memberships: frozenset[str]
-    group_ids: frozenset[int]
+    memberships: Mapping[str, str]
+    group_ids: Mapping[int, str]
     folded: frozenset[str] = frozenset()
+    usual: bool = False
+    doubts: Mapping[str, str] = field(default_factory=dict)
 
 
 def fold(name: str) -> str:

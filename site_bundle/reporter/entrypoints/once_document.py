@@ -10,7 +10,7 @@ from site_bundle.kernel.errors import SiteError
 from site_bundle.kernel.times import render_time
 from site_bundle.reporter.application.observe_site import Observed
 from site_bundle.reporter.application.send_reports import Sent
-from site_bundle.reporter.domain.decide import ResourceReport
+from site_bundle.reporter.domain.decide import Fault, ResourceReport
 
 
 def once_document(observed: Observed, sent: Sent, *, mode: str, commands: int) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def once_document(observed: Observed, sent: Sent, *, mode: str, commands: int) -
             }
             for report in decision.resources
         ],
-        "faults": [{"code": fault.code, "resource": fault.resource} for fault in decision.faults],
-        "waiting": [{"code": fault.code, "resource": fault.resource} for fault in decision.waiting],
+        "faults": [_fault(fault) for fault in decision.faults],
+        "waiting": [_fault(fault) for fault in decision.waiting],
         "notes": [
             {"code": note.code, "name": note.name, "resource": str(resource)}
             for resource, decided in sets.items()
@@ -67,6 +67,11 @@ def once_document(observed: Observed, sent: Sent, *, mode: str, commands: int) -
             "error": _error(sent.error) if sent.error else None,
         },
     }
+
+
+def _fault(fault: Fault) -> dict[str, str]:
+    named = {"name": fault.name} if fault.name else {}
+    return {"code": fault.code, "resource": fault.resource, **named}
 
 
 def _resource(report: ResourceReport) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from site_bundle.reporter.application.observe_site import Observed
 from site_bundle.reporter.application.ports import Outbox
 from site_bundle.reporter.application.send_reports import Sent
 from site_bundle.reporter.domain.decide import EMPTY
+from site_bundle.reporter.domain.presence import DOUBTS
 from site_bundle.reporter.domain.usage import Compared
 from site_bundle.reporter.entrypoints.status_document import (
     Telemetry,
@@ -173,6 +174,18 @@ def _allocations(observed: Observed) -> Check:
     ]
     if not found:
         return Check(ALLOCATIONS, Status.PASS, "each one decided")
+    doubts = [fault for fault in found if fault.code in DOUBTS]
+    if doubts:
+        return Check(
+            ALLOCATIONS,
+            Status.FAIL,
+            f"{len(doubts)} with a member whom the directory may only hide: {doubts[0].code}"
+            f" (first: {doubts[0].resource})",
+            "each entry and group shown to the agent, or proven absent",
+            "pharos-reporter once names whom: let slapd's access rules show the entry, or delete it; what you know"
+            " to be absent, pharos-reporter accept-absence",
+            doubts[0].code,
+        )
     codes = ", ".join(sorted({fault.code for fault in found}))
     return Check(
         ALLOCATIONS,

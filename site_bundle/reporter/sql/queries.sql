@@ -38,3 +38,27 @@ DELETE FROM outbox WHERE sequence = :sequence;
 
 -- name: waiting
 SELECT count(*) AS number, min(observed_at) AS oldest FROM outbox;
+
+-- name: seen
+SELECT username, dn, group_dn, group_gid, gone, accepted FROM people;
+
+-- name: record_seen
+INSERT INTO people (username, dn, group_dn, group_gid, gone, accepted, changed_at)
+VALUES (:username, :dn, :group_dn, :group_gid, :gone, :accepted, :now)
+ON CONFLICT (username) DO UPDATE
+   SET dn = excluded.dn, group_dn = excluded.group_dn, group_gid = excluded.group_gid, gone = excluded.gone,
+       accepted = excluded.accepted, changed_at = excluded.changed_at;
+
+-- name: forget_seen
+DELETE FROM people WHERE username = :username;
+
+-- name: accept_absence
+INSERT INTO people (username, dn, group_dn, group_gid, gone, accepted, changed_at)
+VALUES (:username, '', '', NULL, 0, 1, :now)
+ON CONFLICT (username) DO UPDATE SET accepted = 1, changed_at = excluded.changed_at;
+
+-- name: record_acceptance
+INSERT INTO acceptances (username, accepted_by, reason, accepted_at) VALUES (:username, :by, :reason, :now);
+
+-- name: acceptances
+SELECT username, accepted_by, reason, accepted_at FROM acceptances ORDER BY sequence;

@@ -33,6 +33,7 @@ PARTY = {"alice": UUID(int=21), "bob": UUID(int=22)}
 ENTRY = {"alice": UUID(int=31), "bob": UUID(int=32)}
 NODE = {"cpu": 16000, "memory": 64 * GIB, "gpu": 2, "gpu.gh200": 2}
 KNOWN = frozenset({"cpu", "memory", "gpu.gh200"})
+GROUP = "cn=pharos-users,ou=groups"
 ROW = Row(RESOURCE, REF, "proj_a", RowState.OK, False)
 
 
@@ -74,7 +75,7 @@ def sources(**changes: Any) -> Sources:
     usual = Sources(
         Listing((ROW,)),
         slurm(account(joined("alice", 41, ALICE), joined("bob", 42, BOB))),
-        Directory({name: (person(name),) for name in ENTRY}, frozenset(), frozenset({5500000})),
+        Directory({name: (person(name),) for name in ENTRY}, {}, {5500000: GROUP}),
         {REF: Project(PROJECT, (member("alice", ALICE), member("bob", BOB)))},
         (),
         {41: applied("alice", 41, ALICE), 42: applied("bob", 42, BOB)},

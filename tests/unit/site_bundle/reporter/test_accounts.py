@@ -16,6 +16,7 @@ from tests.unit.site_bundle.reporter.scenes import (
     ALICE,
     BOB,
     ENTRY,
+    GROUP,
     PARTY,
     PROJECT,
     REF,
@@ -39,7 +40,7 @@ BOTH = (joined("alice", 41, ALICE), joined("bob", 42, BOB))
 def people(**changes: Any) -> Directory:
     """The usual directory; `alice=None` is nobody, a tuple several."""
     found = {"alice": (person(),), "bob": (person("bob"),)} | changes
-    return Directory({k: v for k, v in found.items() if v}, frozenset(), frozenset({5500000}))
+    return Directory({k: v for k, v in found.items() if v}, {}, {5500000: GROUP})
 
 
 def test_s8_proven_in_both_and_applied_is_ready() -> None:
@@ -98,7 +99,7 @@ def test_s8_entry_that_is_no_members_is_incomplete(changes: dict[str, Any], code
 
 def test_s8_member_uid_of_a_group_proves_it() -> None:
     usual = people(alice=(person(gid_number=100),))
-    decision = decided(directory=replace(usual, memberships=frozenset({"alice"})))
+    decision = decided(directory=replace(usual, memberships={"alice": GROUP}))
     assert states(decision)["alice"] == ("ready", 1)
 
 
