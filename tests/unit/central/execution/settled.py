@@ -1,17 +1,17 @@
 """Runs that have ended, for tests of what follows."""
 
 from central.execution.domain.progress import Step, acknowledge, record_result
-from central.execution.domain.run import Run, Settlement, Verdict
+from central.execution.domain.run import Output, Run, Settlement, Verdict
 from tests.unit.central.execution.values import NOW, accepted, ended, new_run
 
 OPERATOR = Settlement("operator@example.org", "the host is gone; looked by hand", NOW)
 
 
-def through(step: Step, verdict: Verdict = Verdict.COMPLETED) -> Step:
+def through(step: Step, verdict: Verdict = Verdict.COMPLETED, *, output: Output | None = None) -> Step:
     """The step's only command, accepted and ended."""
     [command] = step.commands
     begun = acknowledge(step.run, command.command_id, accepted(), NOW).run
-    return record_result(begun, command.command_id, ended(verdict), NOW)
+    return record_result(begun, command.command_id, ended(verdict, output=output), NOW)
 
 
 def failed(step: Step) -> Step:

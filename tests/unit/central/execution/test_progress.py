@@ -23,14 +23,8 @@ from central.execution.domain.progress import (
 )
 from central.execution.domain.run import Output, Run, RunState, StageName, Verdict, WaitReason
 from tests.long import examples
+from tests.unit.central.execution.settled import through
 from tests.unit.central.execution.values import MEMBER, NOW, OTHER, accepted, ended, new_run, refused
-
-
-def stage_through(step: Step, verdict: Verdict = Verdict.COMPLETED, output: Output | None = None) -> Step:
-    """Acknowledges the step's only command and ends its job."""
-    [command] = step.commands
-    submitted = acknowledge(step.run, command.command_id, accepted(), NOW).run
-    return record_result(submitted, command.command_id, ended(verdict, output=output), NOW)
 
 
 def submitted_stage(step: Step) -> StageName:
@@ -40,20 +34,20 @@ def submitted_stage(step: Step) -> StageName:
 
 
 def at_stage_out() -> Step:
-    return stage_through(stage_through(new_run()))
+    return through(through(new_run()))
 
 
 def test_s2_each_stage_is_issued_when_the_verdict_before_it_is_in() -> None:
     first = new_run()
     assert (first.run.state, submitted_stage(first)) == (RunState.RUNNING, StageName.STAGE_IN)
-    second = stage_through(first)
+    second = through(first)
     assert submitted_stage(second) is StageName.COMPUTE
-    assert submitted_stage(stage_through(second)) is StageName.STAGE_OUT
+    assert submitted_stage(through(second)) is StageName.STAGE_OUT
 
 
 def test_s2_the_git_server_has_the_last_word() -> None:
     output = Output(runs_ref(new_run().run.run_id), "b" * 40)
-    pushed = stage_through(at_stage_out(), output=output)
+    pushed = through(at_stage_out(), output=output)
     assert (pushed.run.state, pushed.commands) == (RunState.RUNNING, ())
     confirmed = confirm_output(pushed.run, output, NOW)
     assert (confirmed.run.state, confirmed.run.output) == (RunState.COMPLETED, output)
@@ -62,7 +56,7 @@ def test_s2_the_git_server_has_the_last_word() -> None:
 
 @pytest.mark.parametrize("found", [None, Output("refs/heads/pharos/runs/x", "c" * 40)])
 def test_s2_an_output_the_server_does_not_have_is_none(found: Output | None) -> None:
-    pushed = stage_through(at_stage_out(), output=Output("r", "b" * 40))
+    pushed = through(at_stage_out(), output=Output("r", "b" * 40))
     contradicted = confirm_output(pushed.run, found, NOW).run
     assert (contradicted.state, contradicted.reason) == (RunState.FAILED, "output_unconfirmed")
     assert contradicted.output is None
@@ -80,7 +74,7 @@ def test_s2_an_output_the_server_does_not_have_is_none(found: Output | None) -> 
     ],
 )
 def test_s1_a_run_ends_with_its_stages_verdict(verdict: Verdict, state: RunState, reason: str) -> None:
-    over = stage_through(stage_through(new_run()), verdict)
+    over = through(through(new_run()), verdict)
     assert (over.run.state, over.run.reason) == (state, reason)
     assert isinstance(over.commands[0].action, CleanUp)
 
@@ -164,7 +158,7 @@ def test_e7_a_job_that_completed_before_its_cancel_starts_no_further_stage() -> 
 
 
 def test_e7_an_ended_run_cannot_be_cancelled() -> None:
-    over = stage_through(new_run(), Verdict.FAILED).run
+    over = through(new_run(), Verdict.FAILED).run
     with pytest.raises(StepRefused) as refusal:
         cancel(over, MEMBER, None, NOW)
     assert refusal.value.refusal is Refusal.RUN_ENDED
@@ -182,7 +176,7 @@ def test_e5_a_run_that_waits_begins_nothing_until_it_is_begun_again() -> None:
 
 
 def test_p27_only_a_cleanup_that_is_done_releases_the_account() -> None:
-    over = stage_through(new_run(), Verdict.FAILED)
+    over = through(new_run(), Verdict.FAILED)
     [command] = over.commands
     with pytest.raises(StepRefused):
         record_result(over.run, command.command_id, ended(), NOW)
