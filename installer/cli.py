@@ -36,7 +36,8 @@ HELP = """Puts a verified release of the site bundle on this host, in four phase
   preflight  look at host, inputs, services      leaves its verified controller and a lock
   install    lay down and seal the release       starts nothing, switches nothing
   validate   try the directory's rights, the grant, the unit
-             writes to the administrators' probe entry alone, and undoes it
+             writes on the administrators' probe entry and in the runtime's own folder
+             alone, and undoes both
   activate   switch chosen components, with signed evidence
              stops, links, starts, watches; restores everything on failure
   rollback   back to the last good release       keeps all application data

@@ -29,12 +29,14 @@ class Answer:
 class Unanswered:
     """Why there is no answer to use; ``definite``: the other side said so, no: it may be well in a minute.
 
-    ``answered``: over verified TLS something came back, of the wrong kind.
+    ``answered``: over verified TLS something came back, of the wrong kind. ``credential``: the other side
+    refuses the credential.
     """
 
     why: str
     definite: bool
     answered: bool = False
+    credential: bool = False
 
 
 def get(

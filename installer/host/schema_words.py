@@ -73,8 +73,15 @@ def _faults(error: ValidationError, lines: Mapping[Place, int]) -> list[_Fault]:
         return _unknown(error, place, lines)
     if error.validator == "required" and isinstance(error.instance, dict):
         missing = [key for key in wanted if key not in error.instance]
-        return [_Fault(line, f"key {key!a} is missing at {error.json_path}") for key in missing[:1]]
+        return [_missing(error, line, key) for key in missing[:1]]
     return [_value(error, line)]
+
+
+def _missing(error: ValidationError, line: int, key: str) -> _Fault:
+    meaning = _rules(error).get("properties", {}).get(key, {})
+    meant = meaning.get("description", "") if isinstance(meaning, dict) else ""
+    about = f"{error.json_path}.{key}: {meant}" if meant else ""
+    return _Fault(line, f"key {key!a} is missing at {error.json_path}", about)
 
 
 def _unknown(error: ValidationError, place: Place, lines: Mapping[Place, int]) -> list[_Fault]:
@@ -100,7 +107,10 @@ def _value(error: ValidationError, line: int) -> _Fault:
         case "enum":
             text = f"{place} is not within enum {limit}"
             return _Fault(line, text, f"{place} one of {_listed(limit)}", _meant(error.instance, limit))
-        case "const" | "pattern" | "minimum" | "maximum":
+        case "const":
+            allowed = f"{place}: {_plain(limit)}, {meaning}"
+            return _Fault(line, f"{place} is not within const {limit}", allowed)
+        case "pattern" | "minimum" | "maximum":
             return _Fault(line, f"{place} is not within {rule} {limit}", about)
         case "type":
             return _Fault(line, f"{place} is not of type {limit}", about)

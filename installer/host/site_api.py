@@ -48,7 +48,11 @@ def ask_grant(
 def _judge(answer: Answer) -> Grant | Unanswered:
     if answer.status != 200:
         words = _STATUS_WORDS.get(answer.status, "no grant")
-        return Unanswered(why=f"HTTP {answer.status}: {words}", definite=answer.status in _STATUS_WORDS)
+        return Unanswered(
+            why=f"HTTP {answer.status}: {words}",
+            definite=answer.status in _STATUS_WORDS,
+            credential=answer.status in (401, 403),
+        )
     if answer.content_type != "application/json":
         return Unanswered(why="its answer is no JSON of bounded size", definite=True)
     try:

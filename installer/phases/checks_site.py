@@ -66,7 +66,12 @@ def site_api_findings(host: Host, site: Site, component: str) -> list[Finding]:
     )
     if isinstance(answer, Unanswered):
         make = failed if answer.definite else unknown
-        remedy = "Check the origin, its certificate authority, the route to it, and the grant at central."
+        remedy = "Check the origin, its certificate authority and the route to it."
+        if answer.credential:
+            remedy = (
+                f"Put the grant's token of the scope {SCOPES[component]} in its file, or have one issued"
+                " (`pharos-central grants issue`)."
+            )
         return [make("site-api.tls", answer.why, wanted, remedy, subject=component)]
     return [
         passed("site-api.tls", "it answers", wanted, subject=component),

@@ -72,7 +72,7 @@ def status(host: Host, components: tuple[str, ...]) -> Outcome:
     lines += [f"bad: {b.component} {b.release} since {b.at}: {b.reason}" for b in state.bad] if state else []
     if open_operation:
         lines.append(f"UNFINISHED {open_operation}: run `pharos-installer recover`")
-    lines += [f"unreadable: {fault}" for fault in look.faults]
+    lines += [f"unreadable: {fault}" for fault in dict.fromkeys(map(str, look.faults))]
     fields: dict[str, object] = {
         "components": {row.name: _fields(row) for row in rows},
         "releases": None if releases is None else list(releases[0]),

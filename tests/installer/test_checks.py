@@ -225,7 +225,12 @@ def test_i18_the_grants_end_is_shown_and_warned_of(
 @pytest.mark.parametrize("definite", [True, False])
 def test_i18_an_unanswered_site_api_refuses(rig: Rig, answers: SiteAnswers, definite: bool) -> None:
     answers.grant = Unanswered(why="it redirects (HTTP 302)", definite=definite)
-    validate(rig, "site-api.tls")
+    assert "the route to it" in validate(rig, "site-api.tls")
+
+
+def test_i18_a_refused_grant_is_mended_by_a_grant_not_by_a_route(rig: Rig, answers: SiteAnswers) -> None:
+    answers.grant = Unanswered(why="HTTP 403: the grant has another scope", definite=True, credential=True)
+    assert "the grant's token of the scope ssh-access" in validate(rig, "site-api.tls")
 
 
 def test_a_unit_systemd_complains_of_is_refused(rig: Rig) -> None:

@@ -154,6 +154,8 @@ def test_h22_what_the_schema_does_not_know_is_refused_by_its_place(
         ("  max: 5", "  maximum: 5", ["line 12: unknown key 'maximum' at $.uid_range", "one of min, max"]),
         ("min: 5000000", "min: many", ["line 11: $.uid_range.min is not of type integer", "lowest"]),
         ("name: l", "name: L", ["line 2: $.name is not within pattern", "the site's id"]),
+        ("schema: 1\n", "schema: 2\n", ["line 1: $.schema is not within const 1", "$.schema: 1, version"]),
+        ("name: laboratory-hpc\n", "", ["key 'name' is missing at $", "$.name: the site's id"]),
     ],
 )
 def test_i3_a_mistake_is_told_with_line_allowed_words_and_what_was_meant(

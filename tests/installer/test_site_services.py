@@ -124,6 +124,7 @@ def test_i18_x5_a_refused_token_is_told_without_the_token(site_api: SiteApi) -> 
     other = "phs1_" + "1" * 32 + "_" + "B" * 43
     answer = ask_api(site_api, token=other)
     assert isinstance(answer, Unanswered) and "401" in answer.why and other not in answer.why
+    assert answer.credential, "it is the grant that central refuses"
 
 
 def test_i18_another_authority_or_name_is_refused(site_api: SiteApi, tmp_path: Path) -> None:

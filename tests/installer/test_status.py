@@ -42,6 +42,9 @@ def test_x1_what_another_user_cannot_read_is_not_none(rig: Rig, active: str) -> 
     assert "wanted   <unreadable>" in text and f"linked   {active}" in text
     assert "ssh-access: CANNOT TELL" in text and "Permission denied" in text
     assert "none" not in text.split("wanted")[1].splitlines()[0]
+    faults = [line for line in text.splitlines() if line.startswith("unreadable: ")]
+    assert faults and len(faults) == len(set(faults)), "each fault once"
+    assert "Run it as root" in text
     code, text = as_nobody(rig, "status", "--json")
     answer = json.loads(text.splitlines()[-1])
     assert (code, answer["ok"], answer["exitCode"], answer["bad"]) == (4, False, 4, None)
