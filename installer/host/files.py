@@ -193,14 +193,11 @@ def sync_folder(path: Path) -> None:
 
 def unreadable(path: Path, error: OSError) -> Refusal:
     """The refusal for a path that could not be read."""
-    remedy = "Repair the path or its file system, then run the phase again."
-    if error.errno in (errno.EACCES, errno.EPERM):
-        remedy = f"Run it as root (sudo). As root already: r{remedy[1:]}"
     return Refusal(
         "unreadable",
         found=f"{path}: {error.strerror}",
         wanted="to read it: unreadable is not absent",
-        remedy=remedy,
+        remedy="Run it as root. As root already: repair the path or its file system, then run the phase again.",
         exit_code=VERIFICATION_FAILED if error.errno != errno.EMFILE else BUG,
     )
 
