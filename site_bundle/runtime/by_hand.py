@@ -63,10 +63,11 @@ def owners(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
 
 
 def drain(environment: Mapping[str, str], *, user: str, request: DrainRequest) -> str:
-    """Asks the service; its answer for people."""
+    """Asks the service; for people, what was asked and where it shows."""
     folder = FOLDERS.state(environment)
     _ask(folder, user, lambda: put_drain(folder, request))
-    return "the service takes no new work" if request.draining else "the service takes work again"
+    wish, state = ("no new work", "draining") if request.draining else ("work again", "taking work")
+    return f"asked the service to take {wish}; within a minute its status says: {state}"
 
 
 def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
@@ -74,8 +75,11 @@ def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
     try:
         feed = UUID(text)
     except ValueError as error:
-        raise RefusedError(
-            "feed_malformed", found="no feed id", wanted="the id status shows as feed.current"
+        raise SettingsError(
+            "feed_malformed",
+            found="the argument is no feed id",
+            wanted="a UUID",
+            remedy="copy it from status",
         ) from error
     folder = FOLDERS.state(environment)
     _ask(folder, user, lambda: put_acceptance(folder, feed))

@@ -74,7 +74,7 @@ example:
         """Accepts central's new history after it was restored or rebuilt: from now on its commands are
 begun. Commands this journal knows by their ids are never done twice, whatever history lists them. Needs
 root, or the component's user.""",
-        """exit codes: 0 asked, 2 settings, 3 no feed id, or no access
+        """exit codes: 0 asked, 2 settings, or no feed id, 3 no access
 
 example, with the id that status shows as feed.current:
   sudo pharos-runtime accept-feed 1b4e28ba-2fa1-41d2-883f-0016d3cca427
