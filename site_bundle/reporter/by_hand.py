@@ -1,4 +1,4 @@
-"""The composition root of the commands that act beside the service: `once` and `doctor`."""
+"""The composition root of the commands that act beside the service: `once`, `doctor`, `accept-absence`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,23 @@ from site_bundle.kernel.runtime import utc_now
 from site_bundle.kernel.status_files import process_check, read_status
 from site_bundle.kernel.stop import Stop
 from site_bundle.kernel.strict_json import MalformedJsonError
-from site_bundle.reporter.adapters.sqlite_journal import statements
+from site_bundle.reporter.adapters.sqlite_journal import JOURNAL_NAME, open_report_journal, statements
 from site_bundle.reporter.application.check_self import CheckSelf
 from site_bundle.reporter.compose import Sources, run_once, sources_of
+from site_bundle.reporter.domain.policy import POSIX_NAME
 from site_bundle.reporter.entrypoints.once_document import once_document
-from site_bundle.reporter.settings import KEY, PASSWORD, TOKEN, ReporterSettings, reporter_settings
+from site_bundle.reporter.settings import (
+    FOLDERS,
+    KEY,
+    PASSWORD,
+    TOKEN,
+    ReporterSettings,
+    reporter_settings,
+)
 from site_bundle.slurm.clusters import ShowRights
 
 UNIT = "pharos-reporter"
+_REASON = 200  # characters
 CREDENTIALS = {KEY: "intake-key", TOKEN: "waldur-token", PASSWORD: "ldap-password"}
 # What the running unit has, then what it would be given.
 _FOLDERS = (
@@ -70,6 +79,45 @@ def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
         return (Check("settings", Status.PASS, "complete and valid"), *checks.run())
     finally:
         sources.close()
+
+
+def accept_absence(environment: Mapping[str, str], *, user: str, name: str, reason: str) -> str:
+    """Journals an administrator's word that what the directory does not show of `name` is absent (X1). Says
+    what follows.
+    """
+    if not POSIX_NAME.fullmatch(name):
+        raise SettingsError(
+            "username_malformed",
+            found="the argument is no login name",
+            wanted="a member's username",
+            remedy="copy it from pharos-reporter once, which names each in doubt",
+        )
+    if not (reason.isprintable() and 0 < len(reason.strip()) <= _REASON):
+        raise SettingsError(
+            "reason_malformed",
+            found="no reason, or none that fits a line",
+            wanted=f"1 to {_REASON} printable characters",
+            remedy="say how you know that the account is gone, as in --reason 'ticket 4711'",
+        )
+    by = _administrator(environment)
+    statements()
+    state = FOLDERS.state(environment)
+    become_component(user, state)
+    journal = open_report_journal(state / JOURNAL_NAME)
+    try:
+        journal.accept_absence(name, by=by, reason=reason.strip(), now=utc_now())
+    finally:
+        journal.close()
+    return f"accepted by {by}: what is not shown of {name} is absent, until the directory shows it again"
+
+
+def _administrator(environment: Mapping[str, str]) -> str:
+    """Who is at the keyboard, as sudo(8) tells it to root alone; else this process's user."""
+    told = environment.get("SUDO_USER", "") if os.getuid() == 0 else ""
+    try:
+        return told if POSIX_NAME.fullmatch(told) else pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _prepared(environment: Mapping[str, str], user: str) -> ReporterSettings:

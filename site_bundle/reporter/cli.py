@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from site_bundle.kernel.command_line import Program, say
+from site_bundle.kernel.command_line import HEALTHY, Program, say
 from site_bundle.reporter.run import USER, run_reporter_process
 
 PROGRAM = Program("pharos-reporter", "reporter", Path("/etc/pharos-hpc/reporter.env"))
@@ -18,6 +18,7 @@ examples:
   pharos-reporter status               its checks, and what the latest pass found
   pharos-reporter doctor               asks every source itself; each fault with its remedy
   pharos-reporter once                 one pass by hand, shown; with the mode observe nothing is written
+  pharos-reporter accept-absence NAME  an account the directory may only hide is gone: your word for it
 
 `VERB --help` says what a verb reads, who may use it, and how it ends.
 """
@@ -64,6 +65,20 @@ example:
   sudo pharos-reporter doctor --json | jq '.checks[] | select(.status != "pass")'
 """,
     ),
+    "accept-absence": (
+        """Accepts that an account is absent which the directory neither shows nor is proven not to have
+(entry_hidden, group_hidden, absence_unproven): its allocations are reported again, without it or as
+incomplete. Who accepted it, when and why is kept in the journal for good; the word holds until the directory
+shows the account again, with a group. Needs the service stopped: there is one journal. Needs root, or the
+component's user.""",
+        """exit codes: 0 accepted, 2 no login name or no reason, 3 the service runs, or no access
+
+example, with the name that `pharos-reporter once` shows beside the code:
+  sudo systemctl stop pharos-reporter
+  sudo pharos-reporter accept-absence bob --reason 'ticket 4711: left, entry locked by the directory team'
+  sudo systemctl start pharos-reporter
+""",
+    ),
 }
 
 
@@ -77,8 +92,13 @@ def command(words: list[str]) -> int:
     once = verb("once", "one pass by hand, shown", _once)
     status = verb("status", "what the running reporter says of itself", _status)
     doctor = verb("doctor", "check settings, credentials, sources and rights now", _doctor)
+    text = "an account the directory may only hide is absent: your word for it"
+    accept = verb("accept-absence", text, _accept_absence)
+    accept.add_argument("name", metavar="NAME", help="the username, as once shows it")
+    accept.add_argument("--reason", required=True, help="how you know; kept with it")
     for taking in (once, status, doctor):
         taking.add_argument("--json", action="store_true", help="the answer as one document")
+    for taking in (once, status, doctor, accept):
         PROGRAM.taking_settings(taking)
     return PROGRAM.run(parser, words)
 
@@ -91,6 +111,13 @@ def _once(chosen: argparse.Namespace) -> int:
 
     say(document if chosen.json else "\n".join(once_lines(document)))
     return code
+
+
+def _accept_absence(chosen: argparse.Namespace) -> int:
+    from site_bundle.reporter.by_hand import accept_absence
+
+    say(accept_absence(PROGRAM.environment(chosen), user=USER, name=chosen.name, reason=chosen.reason))
+    return HEALTHY
 
 
 def _status(chosen: argparse.Namespace) -> int:

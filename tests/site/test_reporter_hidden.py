@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from pwd import getpwuid
 
 import pytest
 
+from site_bundle.reporter.adapters.sqlite_journal import JOURNAL_NAME, open_report_journal
 from tests.site.reporter import GROUPS, Scene
 from tests.site.slapd import PEOPLE, SUFFIX
 
@@ -235,3 +238,60 @@ def test_x1_asking_changes_nothing(scene: Scene) -> None:
     before = stored()
     assert faults(scene) == [("entry_hidden", "bob")]
     assert stored() == before
+
+
+# An administrator's word.
+
+
+def accept(scene: Scene, name: str, reason: str = "ticket 4711") -> tuple[int, str]:
+    done = scene.ask("accept-absence", name, "--reason", reason)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_x1_an_accepted_absence_is_reported_until_the_entry_is_shown(scene: Scene) -> None:
+    scene.once()
+    rules(scene, f'to dn.exact="{BOB}" by * none')
+    assert faults(scene) == [("entry_hidden", "bob")]
+    code, said = accept(scene, "bob")
+    assert code == 0 and "bob is absent, until the directory shows it again" in said
+    for _ in range(2):
+        assert faults(scene) == [] and scene.states() == {"alice": ("ready", 1)}
+    rules(scene)
+    assert faults(scene) == [] and scene.states()["bob"] == ("ready", 1)
+    rules(scene, f'to dn.exact="{BOB}" by * none')
+    assert faults(scene) == [("entry_hidden", "bob")], "the word was for what was not shown then"
+    journal = open_report_journal(scene.folder / "state" / JOURNAL_NAME)
+    ((name, by, reason, _),) = journal.acceptances()
+    journal.close()
+    assert (name, by, reason) == ("bob", getpwuid(os.getuid()).pw_name, "ticket 4711")
+
+
+def test_x1_an_accepted_loss_of_the_group_is_incompleteness(scene: Scene) -> None:
+    with scene.slapd.administrator() as admin:
+        admin.modify(BOB, {"gidNumber": [("MODIFY_REPLACE", ["100"])]})
+    scene.once()
+    rules(scene, f'to dn.exact="{GROUP}" attrs=memberUid by * none')
+    assert faults(scene) == [("group_hidden", "bob")]
+    assert accept(scene, "bob")[0] == 0
+    for _ in range(2):
+        assert faults(scene) == []
+        assert scene.states() == {"alice": ("ready", 1), "bob": ("incomplete", 1)}
+
+
+def test_x1_journal_lost_and_an_unproven_absence_accepted(scene: Scene) -> None:
+    scene.once()
+    scene.slapd.add_person("carol", 5000003, dn=f"cn=carol,{PEOPLE}")
+    forget_journal(scene)
+    scene.slapd.delete_person("bob")
+    assert faults(scene) == [("absence_unproven", "bob")]
+    assert accept(scene, "bob")[0] == 0
+    assert faults(scene) == [] and scene.states().keys() == {"alice"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "code"),
+    [("Bob Member", "ticket", "username_malformed"), ("bob", " ", "reason_malformed")],
+)
+def test_x1_an_acceptance_has_a_name_and_a_reason(scene: Scene, name: str, reason: str, code: str) -> None:
+    returned, said = accept(scene, name, reason)
+    assert returned == 2 and code in said

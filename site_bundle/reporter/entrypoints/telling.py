@@ -182,8 +182,8 @@ def _allocations(observed: Observed) -> Check:
             f"{len(doubts)} with a member whom the directory may only hide: {doubts[0].code}"
             f" (first: {doubts[0].resource})",
             "each entry and group shown to the agent, or proven absent",
-            "pharos-reporter once names whom: let slapd's access rules show the entry, or delete it; what you know"
-            " to be absent, pharos-reporter accept-absence",
+            "pharos-reporter once names whom: let slapd's rules show the entry, or delete it; for what you"
+            " know to be gone, pharos-reporter accept-absence",
             doubts[0].code,
         )
     codes = ", ".join(sorted({fault.code for fault in found}))
