@@ -197,7 +197,7 @@ def unreadable(path: Path, error: OSError) -> Refusal:
         "unreadable",
         found=f"{path}: {error.strerror}",
         wanted="to read it: unreadable is not absent",
-        remedy="Run it as root. As root already: repair the path or its file system, then run the phase again.",
+        remedy="Run it as root. If you did, repair the path or its file system, then run the phase again.",
         exit_code=VERIFICATION_FAILED if error.errno != errno.EMFILE else BUG,
     )
 
