@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from site_bundle.kernel.errors import SettingsError
+from site_bundle.kernel.ranges import NumberRange
 
 # What orchestrators inject for a service called `pharos-…`: ignored, never read.
 _SERVICE_LINK = re.compile(r".*(_SERVICE_HOST|_SERVICE_PORT|_PORT)(_.*)?")
@@ -71,6 +72,19 @@ def read_settings(table: Sequence[Setting], environment: Mapping[str, str]) -> d
             remedy="correct the profile and activate again, or the environment file",
         )
     return values
+
+
+def number_range(values: Mapping[str, Any], name: str, profile: str) -> NumberRange:
+    """The range `<name>_MIN` to `<name>_MAX` of the values; `profile` is its name in the profile."""
+    low, high = values[f"{name}_MIN"], values[f"{name}_MAX"]
+    if low > high:
+        raise SettingsError(
+            "settings_refused",
+            found=f"{name}_MIN {low} is above {name}_MAX {high}",
+            wanted="a range",
+            remedy=f"correct {profile} in the profile",
+        )
+    return NumberRange(low, high)
 
 
 def unknown_names(table: Sequence[Setting], environment: Mapping[str, str]) -> list[str]:

@@ -9,25 +9,25 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from site_bundle.directory.loopback import loopback_url
 from site_bundle.directory.names import dn_text
 from site_bundle.kernel.credential import Credential
-from site_bundle.kernel.errors import SettingsError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.kernel.settings import (
     ComponentFolders,
     Setting,
     absolute_path,
     https_origin,
+    number_range,
     one_of,
     plain_text,
     read_settings,
     whole_number,
 )
 from site_bundle.reporter.domain.amounts import Amounts, checked_capacity
-from site_bundle.reporter.domain.policy import Policy, Range
+from site_bundle.reporter.domain.policy import Policy
 
 KEY = "PHAROS_INTAKE_KEY"
 TOKEN = "PHAROS_WALDUR_TOKEN"  # noqa: S105 - the variable's name
@@ -128,7 +128,7 @@ class ReporterSettings:
     password: Credential
     people_base: str
     groups_base: str
-    gids: Range
+    gids: NumberRange
     cluster: str
     policy: Policy
     interval_seconds: int
@@ -158,12 +158,12 @@ def reporter_settings(environment: Mapping[str, str]) -> ReporterSettings:
         password=Credential.from_environment(PASSWORD, environment),
         people_base=values[f"{_OWN}PEOPLE_BASE"],
         groups_base=values[f"{_OWN}GROUPS_BASE"],
-        gids=_range(values, "GID", "gid_range"),
+        gids=number_range(values, f"{_OWN}GID", "gid_range"),
         cluster=values[f"{_OWN}CLUSTER"],
         policy=Policy(
             capacity=values[f"{_OWN}CAPACITY"],
             parent_account=values[f"{_OWN}PARENT_ACCOUNT"],
-            uids=_range(values, "UID", "uid_range"),
+            uids=number_range(values, f"{_OWN}UID", "uid_range"),
         ),
         interval_seconds=values[f"{_OWN}INTERVAL_SECONDS"],
         observe=values[f"{_OWN}MODE"] == "observe",
@@ -171,15 +171,3 @@ def reporter_settings(environment: Mapping[str, str]) -> ReporterSettings:
         state_directory=FOLDERS.state(environment),
         runtime_directory=FOLDERS.runtime(environment),
     )
-
-
-def _range(values: Mapping[str, Any], kind: str, profile: str) -> Range:
-    low, high = values[f"{_OWN}{kind}_MIN"], values[f"{_OWN}{kind}_MAX"]
-    if low > high:
-        raise SettingsError(
-            "settings_refused",
-            found=f"{_OWN}{kind}_MIN {low} is above {_OWN}{kind}_MAX {high}",
-            wanted="a range",
-            remedy=f"correct {profile} in the profile",
-        )
-    return Range(low, high)

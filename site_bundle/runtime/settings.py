@@ -12,17 +12,18 @@ from pathlib import Path
 
 from site_bundle.kernel.credential import Credential
 from site_bundle.kernel.errors import SettingsError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.kernel.settings import (
     ComponentFolders,
     Setting,
     absolute_path,
     https_origin,
+    number_range,
     one_of,
     plain_text,
     read_settings,
     whole_number,
 )
-from site_bundle.runtime.domain.bounds import UidRange
 from site_bundle.runtime.domain.stage import Graces
 
 TOKEN = "PHAROS_SITE_API_TOKEN"  # noqa: S105 - the variable's name
@@ -105,7 +106,7 @@ class RuntimeSettings:
     credential: Credential
     cluster: str
     parent_account: str
-    uids: UidRange
+    uids: NumberRange
     staging_partition: str
     compute_partition: str
     scratch: Path
@@ -138,21 +139,13 @@ def runtime_settings(environment: Mapping[str, str]) -> RuntimeSettings:
             wanted="a job that was known is waited for at least as long as one that may not be there",
             remedy="correct the profile",
         )
-    uids = UidRange(values[f"{_OWN}UID_MIN"], values[f"{_OWN}UID_MAX"])
-    if uids.low > uids.high:
-        raise SettingsError(
-            "settings_refused",
-            found=f"{_OWN}UID_MIN {uids.low} is above {_OWN}UID_MAX {uids.high}",
-            wanted="a range",
-            remedy="correct uid_range in the profile",
-        )
     return RuntimeSettings(
         site_api_url=values["PHAROS_SITE_API_URL"],
         ca_file=values["PHAROS_SITE_API_CA_FILE"],
         credential=Credential.from_environment(TOKEN, environment),
         cluster=values[f"{_OWN}CLUSTER"],
         parent_account=values[f"{_OWN}PARENT_ACCOUNT"],
-        uids=uids,
+        uids=number_range(values, f"{_OWN}UID", "uid_range"),
         staging_partition=values[f"{_OWN}STAGING_PARTITION"],
         compute_partition=values[f"{_OWN}COMPUTE_PARTITION"],
         scratch=values[f"{_OWN}SCRATCH"],

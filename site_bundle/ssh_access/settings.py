@@ -10,18 +10,18 @@ from pathlib import Path
 
 from site_bundle.directory.names import dn_text, socket_path
 from site_bundle.kernel.credential import Credential
-from site_bundle.kernel.errors import SettingsError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.kernel.settings import (
     ComponentFolders,
     Setting,
     absolute_path,
     https_origin,
+    number_range,
     one_of,
     plain_text,
     read_settings,
     whole_number,
 )
-from site_bundle.ssh_access.domain.target import UidRange
 
 TOKEN = "PHAROS_SITE_API_TOKEN"  # noqa: S105 - the variable's name
 _SSH = "PHAROS_SSH_ACCESS_"
@@ -59,7 +59,7 @@ class AgentSettings:
     ldap_identity: str
     people_base: str
     probe_entry: str | None
-    uids: UidRange
+    uids: NumberRange
     cache_seconds: int
     observe: bool
     state_directory: Path
@@ -69,14 +69,6 @@ class AgentSettings:
 def agent_settings(environment: Mapping[str, str]) -> AgentSettings:
     """SettingsError names every fault at once."""
     values = read_settings(TABLE, environment)
-    low, high = values[f"{_SSH}UID_MIN"], values[f"{_SSH}UID_MAX"]
-    if low > high:
-        raise SettingsError(
-            "settings_refused",
-            found=f"{_SSH}UID_MIN {low} is above {_SSH}UID_MAX {high}",
-            wanted="a range",
-            remedy="correct uid_range in the profile",
-        )
     return AgentSettings(
         site_api_url=values["PHAROS_SITE_API_URL"],
         ca_file=values["PHAROS_SITE_API_CA_FILE"],
@@ -85,7 +77,7 @@ def agent_settings(environment: Mapping[str, str]) -> AgentSettings:
         ldap_identity=values[f"{_SSH}LDAP_IDENTITY"],
         people_base=values[f"{_SSH}PEOPLE_BASE"],
         probe_entry=values[f"{_SSH}PROBE_ENTRY"],
-        uids=UidRange(low, high),
+        uids=number_range(values, f"{_SSH}UID", "uid_range"),
         cache_seconds=values[f"{_SSH}CACHE_SECONDS"],
         observe=values[f"{_SSH}MODE"] == "observe",
         state_directory=FOLDERS.state(environment),

@@ -69,7 +69,7 @@ KERNEL_FOR_DOMAIN = {
         "central.kernel.secret_digests",
         "central.kernel.uuids",
     ),
-    "site_bundle": ("site_bundle.kernel.times", "site_bundle.kernel.units", "site_bundle.kernel.errors"),
+    "site_bundle": ("site_bundle.kernel.times", "site_bundle.kernel.ranges", "site_bundle.kernel.errors"),
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import UUID, uuid4, uuid5
 
 from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.reporter.adapters.slurm_cluster import SlurmCluster
 from site_bundle.reporter.adapters.sqlite_journal import open_report_journal
 from site_bundle.reporter.adapters.wire import SetEncoding, encode_report
@@ -20,7 +21,7 @@ from site_bundle.reporter.application.observe_site import ObserveSite
 from site_bundle.reporter.application.prove_absence import ProveAbsence
 from site_bundle.reporter.application.read_outside import ReadOutside
 from site_bundle.reporter.domain.marker import Identity
-from site_bundle.reporter.domain.policy import Policy, Range
+from site_bundle.reporter.domain.policy import Policy
 from site_bundle.reporter.domain.presence import Claim, Presence
 from site_bundle.reporter.domain.sources import (
     Directory,
@@ -158,7 +159,7 @@ def _observing(number: int) -> Iterator[tuple[ObserveSite, SlurmClient]]:
                 absence=ProveAbsence(site.prove, journal),
                 apply=ApplyIdentities(slurm, journal, observe=False),
                 make=make,
-                policy=Policy({"cpu": 16000, "memory": 1 << 30}, "pharos", Range(5_000_000, 5_499_999)),
+                policy=Policy({"cpu": 16000, "memory": 1 << 30}, "pharos", NumberRange(5_000_000, 5_499_999)),
             ),
             client,
         )

@@ -17,11 +17,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome
 from site_bundle.ssh_access.domain.plan import Change, Policy, judge, plan, read_wishes
 from site_bundle.ssh_access.domain.public_key import fingerprint, parse_public_key
 from site_bundle.ssh_access.domain.stored_value import blobs_in
-from site_bundle.ssh_access.domain.target import Entry, Target, UidRange
+from site_bundle.ssh_access.domain.target import Entry, Target
 from tests.contract.ssh_key_vectors import (
     SK_ECDSA,
     SK_ED25519,
@@ -153,7 +154,7 @@ def test_what_nobody_takes_is_no_key(value: bytes, tmp_path: Path) -> None:
 
 
 ALICE = Target("alice", 5000001, UUID(int=1))
-POLICY = Policy(UidRange(5000000, 5499999))
+POLICY = Policy(NumberRange(5000000, 5499999))
 KINDS = {ED: "ssh-ed25519", SK: SK_ED25519, RSA: "ssh-rsa", EC: "ecdsa-sha2-nistp256", SKEC: SK_ECDSA}
 
 

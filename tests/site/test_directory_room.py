@@ -13,8 +13,9 @@ import pytest
 from site_bundle.directory.connection import DirectoryLimits, LdapiConnection
 from site_bundle.directory.errors import DirectoryRefusedError, DirectoryUnavailableError, WrongIdentityError
 from site_bundle.directory.names import escape_filter_value
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.ssh_access.adapters.ldap_people import LdapPeople, PeopleLimits
-from site_bundle.ssh_access.domain.target import Entries, Target, UidRange, Unreadable, match_target
+from site_bundle.ssh_access.domain.target import Entries, Target, Unreadable, match_target
 from tests.simulators.site_api.history import Target as Saved
 from tests.site.keys import K1, K2, ed25519
 from tests.site.slapd import IDENTITY, PEOPLE, PROBE, STAFF, SUFFIX, Slapd
@@ -225,7 +226,7 @@ def test_entry_that_hides_what_decides_is_unreadable(
     slapd.set_access(f"to attrs={attribute} by * search", "to * by * read")
     slapd.start()
     entries = people.find([alice])
-    assert match_target(alice, Entries(entries), UidRange(5000000, 5499999)) == Unreadable()
+    assert match_target(alice, Entries(entries), NumberRange(5000000, 5499999)) == Unreadable()
 
 
 def test_searches_grow_with_chunks_not_with_keys(slapd: Slapd, connection: LdapiConnection) -> None:

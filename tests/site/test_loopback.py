@@ -10,8 +10,8 @@ from site_bundle.directory.connection import DirectoryLimits
 from site_bundle.directory.errors import DirectoryUnavailableError
 from site_bundle.directory.loopback import LoopbackConnection
 from site_bundle.kernel.credential import Credential
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.reporter.adapters.ldap_directory import LdapDirectory
-from site_bundle.reporter.domain.policy import Range
 from tests.site.reporter import BIND_DN, GROUPS
 from tests.site.slapd import PEOPLE, SUFFIX, Slapd
 
@@ -60,7 +60,7 @@ def test_b07_server_away_is_unavailable(slapd: Slapd) -> None:
 def test_b11_b12_each_pass_binds_anew(slapd: Slapd) -> None:
     """A connection kept from one pass to the next may be dead by then, and costs a pass."""
     found = connection(slapd, Credential(value="agentpw"))
-    people = LdapDirectory(found, people_base=PEOPLE, groups_base=GROUPS, gids=Range(5500000, 5599999))
+    people = LdapDirectory(found, people_base=PEOPLE, groups_base=GROUPS, gids=NumberRange(5500000, 5599999))
     first = people.read()
     with slapd.away():
         pass

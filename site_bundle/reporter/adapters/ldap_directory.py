@@ -11,7 +11,7 @@ from site_bundle.directory.connection import LdapConnection
 from site_bundle.directory.entries import RawEntry
 from site_bundle.directory.errors import DirectoryUnavailableError
 from site_bundle.directory.names import parse_dn
-from site_bundle.reporter.domain.policy import Range
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.reporter.domain.presence import Claim, Presence
 from site_bundle.reporter.domain.sources import Directory, Person, fold
 
@@ -22,7 +22,7 @@ class LdapDirectory:
     """The port `People`. The connection is bound for one pass: an idle one may be dead (B12)."""
 
     def __init__(
-        self, connection: LdapConnection, *, people_base: str, groups_base: str, gids: Range
+        self, connection: LdapConnection, *, people_base: str, groups_base: str, gids: NumberRange
     ) -> None:
         self._connection = connection
         self._people_base = people_base

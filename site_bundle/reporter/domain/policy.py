@@ -5,21 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.reporter.domain.amounts import Amounts
 
 POSIX_NAME = re.compile(r"[a-z_][a-z0-9._-]{0,31}", re.ASCII)
 """P22: what a Slurm Site's account may be called."""
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Numbers low…high."""
-
-    low: int
-    high: int
-
-    def __contains__(self, number: int) -> bool:
-        return self.low <= number <= self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +18,4 @@ class Policy:
 
     capacity: Amounts
     parent_account: str
-    uids: Range
+    uids: NumberRange

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from site_bundle.kernel.errors import UnavailableError
 from site_bundle.kernel.https import PeerRefusedError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.runtime.application.events import Events
 from site_bundle.runtime.application.ports import (
     Accepted,
@@ -26,7 +27,7 @@ from site_bundle.runtime.application.ports import (
     Word,
 )
 from site_bundle.runtime.application.words import Words
-from site_bundle.runtime.domain.bounds import OUTSIDE, UidRange
+from site_bundle.runtime.domain.bounds import OUTSIDE
 from site_bundle.runtime.domain.command import Identity, StageName
 from site_bundle.runtime.domain.jobs import JobRef
 from site_bundle.runtime.domain.marker import marker_of
@@ -74,7 +75,7 @@ class BeginStage:
     render: Render
     words: Words
     site: Site
-    uids: UidRange
+    uids: NumberRange
     token_user: Callable[[str], str | None]
     events: Events
     observe: bool

@@ -8,17 +8,4 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 OUTSIDE = "identity_outside_site"
-
-
-@dataclass(frozen=True, slots=True)
-class UidRange:
-    """Members' numbers, both ends included."""
-
-    low: int
-    high: int
-
-    def __contains__(self, number: int) -> bool:
-        return self.low <= number <= self.high

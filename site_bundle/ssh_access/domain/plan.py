@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome, Verdict
 from site_bundle.ssh_access.domain.public_key import PublicKey
 from site_bundle.ssh_access.domain.stored_value import blobs_in, value_lines
@@ -26,7 +27,6 @@ from site_bundle.ssh_access.domain.target import (
     Match,
     Matched,
     Mismatch,
-    UidRange,
     Unreadable,
     match_target,
 )
@@ -61,7 +61,7 @@ class Operation:
 class Policy:
     """What the agent may do now. `removals`: False while central's history is not the accepted one."""
 
-    uids: UidRange
+    uids: NumberRange
     removals: bool = True
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from site_bundle.kernel.ranges import NumberRange
+
 # P22: a Slurm Site's account name.
 USERNAME = re.compile(r"[a-z_][a-z0-9._-]{0,31}")
 
@@ -34,14 +36,6 @@ class Entry:
     entry_uuid: UUID | None
     values: tuple[bytes, ...]
     direct: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class UidRange:
-    """Members' numeric UIDs at this Site, both ends included (I9)."""
-
-    low: int
-    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +81,12 @@ class Entries:
                 self.by_name.setdefault(name, []).append(entry)
 
 
-def match_target(target: Target, entries: Entries, uids: UidRange) -> Match:
+def match_target(target: Target, entries: Entries, uids: NumberRange) -> Match:
     """Which of `entries` the target is; they hold all with its entryUUID or its name below the base.
 
     A UID outside the Site's range is outside the base too: no member's account is there (I9).
     """
-    if not uids.low <= target.uid_number <= uids.high:
+    if target.uid_number not in uids:
         return Mismatch("target_outside_base")
     same_uuid = entries.by_uuid.get(target.entry_uuid, [])
     same_name = entries.by_name.get(target.username, [])

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from site_bundle.kernel.backoff import Backoff
 from site_bundle.kernel.errors import RefusedError, SiteError, UnavailableError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.kernel.site_api import SiteApiRefusedError, SiteApiUnavailableError
 from site_bundle.kernel.stop import Stop, StopRequested
 from site_bundle.ssh_access.application.accept_feed import AcceptanceJournal, AcceptFeed
@@ -25,7 +26,6 @@ from site_bundle.ssh_access.application.poll_changes import PollChanges
 from site_bundle.ssh_access.application.report_results import Reported, ReportResults
 from site_bundle.ssh_access.domain.feed import FeedBrokenError
 from site_bundle.ssh_access.domain.plan import Policy
-from site_bundle.ssh_access.domain.target import UidRange
 from site_bundle.ssh_access.entrypoints.telling import Telling
 
 # A report refused with one of these will not be accepted by sending it again; a new one is made.
@@ -98,7 +98,7 @@ class Agent:
         report: ReportResults,
         telling: Telling,
         stop: Stop,
-        uids: UidRange,
+        uids: NumberRange,
         take_acceptance: Callable[[], UUID | None],
         limits: AgentLimits,
         now: Callable[[], datetime],

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from site_bundle.directory.errors import DirectoryRefusedError, DirectoryUnavailableError
 from site_bundle.kernel.errors import UnavailableError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.ssh_access.adapters.sqlite_journal import SqliteKeyJournal
 from site_bundle.ssh_access.adapters.wire import encode_results
 from site_bundle.ssh_access.application.apply_changes import ApplyChanges
@@ -16,14 +17,14 @@ from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Verdict
 from site_bundle.ssh_access.domain.feed import Page, PositionUnknownError
 from site_bundle.ssh_access.domain.plan import Operation, Policy
 from site_bundle.ssh_access.domain.public_key import parse_public_key
-from site_bundle.ssh_access.domain.target import Entry, Target, UidRange
+from site_bundle.ssh_access.domain.target import Entry, Target
 
 NOW = datetime(2026, 11, 2, 10, 0, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=30)
 ONE, TWO = UUID(int=1), UUID(int=2)
 ALICE = Target("alice", 5000001, UUID(int=11))
 BOB = Target("bob", 5000002, UUID(int=12))
-POLICY = Policy(UidRange(5000000, 5499999))
+POLICY = Policy(NumberRange(5000000, 5499999))
 
 
 class Directory:

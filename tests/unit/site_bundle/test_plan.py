@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.ssh_access.domain.desired import Act, DesiredKey, Outcome, Verdict
 from site_bundle.ssh_access.domain.plan import Change, Operation, Policy, Spot, judge, plan, read_wishes
 from site_bundle.ssh_access.domain.public_key import parse_public_key
@@ -20,13 +21,12 @@ from site_bundle.ssh_access.domain.target import (
     Matched,
     Mismatch,
     Target,
-    UidRange,
     Unreadable,
     match_target,
 )
 from tests.site.keys import K1, K2, K3, K9
 
-UIDS = UidRange(5000000, 5499999)
+UIDS = NumberRange(5000000, 5499999)
 POLICY = Policy(UIDS)
 ALICE = Target("alice", 5000001, UUID(int=1))
 BASE = "ou=people,dc=example"

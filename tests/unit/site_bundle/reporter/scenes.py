@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.reporter.domain.decide import Decision, decide
 from site_bundle.reporter.domain.marker import Identity, with_marker
-from site_bundle.reporter.domain.policy import Policy, Range
+from site_bundle.reporter.domain.policy import Policy
 from site_bundle.reporter.domain.sources import (
     Applied,
     Association,
@@ -26,7 +27,7 @@ from site_bundle.reporter.domain.sources import (
 
 GIB = 1 << 30
 CAPACITY = {"cpu": 16000, "gpu.gh200": 2, "memory": 64 * GIB}
-POLICY = Policy(CAPACITY, "pharos", Range(5000000, 5499999))
+POLICY = Policy(CAPACITY, "pharos", NumberRange(5000000, 5499999))
 RESOURCE, PROJECT, REF = UUID(int=1), UUID(int=2), UUID(int=3)
 ALICE, BOB = Identity(UUID(int=11), 1), Identity(UUID(int=12), 1)
 PARTY = {"alice": UUID(int=21), "bob": UUID(int=22)}

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from site_bundle.kernel.errors import SiteError, UnavailableError
+from site_bundle.kernel.ranges import NumberRange
 from site_bundle.runtime.adapters.sqlite_journal import SqliteCommandJournal, open_command_journal
 from site_bundle.runtime.adapters.token_user import TokenUsers
 from site_bundle.runtime.adapters.wire import encode_ack, encode_result
@@ -27,7 +28,6 @@ from site_bundle.runtime.application.ports import (
 )
 from site_bundle.runtime.application.send_words import SendWords
 from site_bundle.runtime.application.words import Words
-from site_bundle.runtime.domain.bounds import UidRange
 from site_bundle.runtime.domain.command import Command, Identity
 from site_bundle.runtime.domain.feed import Page
 from site_bundle.runtime.domain.jobs import AccountedRun, QueuedJob
@@ -163,7 +163,7 @@ class World:
         begin = BeginStage(
             api=anything, journal=self.journal, accounts=anything, grants=anything, submission=anything,
             render=lambda _stage: "#!/bin/sh\n", words=words, site=Site("icarus", "staging", "compute"),
-            uids=UidRange(5000000, 5499999), token_user=TokenUsers(None).user,
+            uids=NumberRange(5000000, 5499999), token_user=TokenUsers(None).user,
             events=anything, observe=observe, checkpoint=self.checkpoint,
         )  # fmt: skip
         for stage in self.journal.stages():
