@@ -18,9 +18,8 @@ from site_bundle.kernel.errors import SettingsError, SiteError
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
 from site_bundle.kernel.runtime import utc_now
-from site_bundle.kernel.status_files import process_check, read_status
+from site_bundle.kernel.status_files import process_seen
 from site_bundle.kernel.stop import Stop
-from site_bundle.kernel.strict_json import MalformedJsonError
 from site_bundle.reporter.adapters.sqlite_journal import JOURNAL_NAME, open_report_journal, statements
 from site_bundle.reporter.application.check_self import CheckSelf
 from site_bundle.reporter.compose import Sources, run_once, sources_of
@@ -71,7 +70,7 @@ def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
         people=sources.directory,
         platform=sources.intake,
         rights=lambda: _coordinates(sources, settings),
-        process=lambda: _process(settings),
+        process=lambda: process_seen(settings.runtime_directory, unit=UNIT, now=utc_now()),
         policy=settings.policy,
         observe=settings.observe,
     )
@@ -94,7 +93,7 @@ def accept_absence(environment: Mapping[str, str], *, user: str, name: str, reas
         )
     if not (reason.isprintable() and 0 < len(reason.strip()) <= _REASON):
         raise SettingsError(
-            "reason_malformed",
+            "acceptance_unexplained",
             found="no reason, or none that fits a line",
             wanted=f"1 to {_REASON} printable characters",
             remedy="say how you know that the account is gone, as in --reason 'ticket 4711'",
@@ -154,12 +153,3 @@ def _coordinates(sources: Sources, settings: ReporterSettings) -> bool:
     if rights is None:
         return False
     return settings.policy.parent_account in rights.coordinates or rights.admin_level == "Administrator"
-
-
-def _process(settings: ReporterSettings) -> Check:
-    try:
-        return process_check(read_status(settings.runtime_directory), unit=UNIT, now=utc_now())
-    except (OSError, MalformedJsonError, ValueError) as error:
-        return Check(
-            "process", Status.UNKNOWN, f"status.json: {error}", "a readable status.json", "restart the unit"
-        )

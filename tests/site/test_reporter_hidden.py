@@ -290,7 +290,7 @@ def test_x1_journal_lost_and_an_unproven_absence_accepted(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason", "code"),
-    [("Bob Member", "ticket", "username_malformed"), ("bob", " ", "reason_malformed")],
+    [("Bob Member", "ticket", "username_malformed"), ("bob", " ", "acceptance_unexplained")],
 )
 def test_x1_an_acceptance_has_a_name_and_a_reason(scene: Scene, name: str, reason: str, code: str) -> None:
     returned, said = accept(scene, name, reason)
