@@ -25,6 +25,7 @@ def leave_standing(road: Road, tell: Narrator, key: MemberKey, computing: Comput
         f"the reporter's:        {lab} exec {host.name} {reporter} doctor\n"
         f"the runtime's:         {lab} exec {host.name} {runtime} status\n"
         f"central:               {central.state}/dev.json\n"
+        f"its operator's words:  {_operating(central)} show runs    # or: explain run RUN, explain key KEY\n"
         f"what it knows:         {central.facts()['overview']['url']}\n"
         f"its member API:        {central.facts()['memberApi']['url']}\n"
         f"bob's keys there:      {_keys_of('bob', central)}\n"
@@ -32,6 +33,12 @@ def leave_standing(road: Road, tell: Narrator, key: MemberKey, computing: Comput
         f"a Run of your own:     {submitting(computing)}\n"
         "end it all:            make demo-down"
     )
+
+
+def _operating(central: Central) -> str:
+    """The words that make an operator of central of whoever types them."""
+    program = f"{sys.executable} -m central.cli"
+    return f'eval "$({program} dev env --state {central.state})"; {program}'
 
 
 def _keys_of(member: str, central: Central) -> str:

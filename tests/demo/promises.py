@@ -63,6 +63,13 @@ def a_run_of_the_readers_own(shown: Shown) -> None:
     assert shown.refs()[f"refs/heads/pharos/runs/{asked['runId']}"] == mean_of_the_measurements()
 
 
+def an_operator_is_told(shown: Shown, runs: Sequence[Run]) -> None:
+    """By the printed line: each Run, whatever became of it."""
+    line = printed(shown.said, "its operator's words").partition("#")[0]
+    told = typed(f"{line} --json")["runs"]
+    assert {run["runId"] for run in runs} <= {each["runId"] for each in told}
+
+
 def the_page_answers(shown: Shown, runs: Sequence[Run]) -> None:
     """What is known, on one plain and accessible page of loopback."""
     url = printed(shown.said, "what it knows")

@@ -11,6 +11,7 @@ import pytest
 from tests.demo.looking import Shown, printed, typed
 from tests.demo.promises import (
     a_run_of_the_readers_own,
+    an_operator_is_told,
     each_run_ended_once_and_truly,
     the_page_answers,
     the_third_was_in_flight,
@@ -111,6 +112,7 @@ def test_the_demo_shows_everything_stays_and_goes() -> None:
     runs = shown.runs()
     each_run_ended_once_and_truly(shown, runs)
     the_third_was_in_flight(shown, runs[2])
+    an_operator_is_told(shown, runs)
     the_page_answers(shown, runs)
     a_run_of_the_readers_own(shown)
     taken_off(shown.host)
