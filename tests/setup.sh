@@ -20,6 +20,7 @@ install_packages() {
     echo "setup: install them (apt-get install $wanted) or expect the tests that need them to fail" >&2
     return 0
   fi
+  echo "setup: packages of Debian's, once: $wanted" >&2
   # No service may start on somebody's machine because a test suite wants its binaries.
   guard=/usr/sbin/policy-rc.d
   made=
@@ -62,6 +63,7 @@ install_packages
 stamp=$venv/.pharos-setup
 digest=$(cat pyproject.toml tests/constraints.txt | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$digest" ]; then
+  echo "setup: the development environment in $venv, once (about a minute)" >&2
   [ -x "$venv/bin/python" ] || "$(find_python)" -m venv "$venv"
   # The pip of the release's own lock: tests build environments with it as a site does. What pip warns of (a
   # machine's own configuration, mostly) helps only who must find out why it failed.
