@@ -51,7 +51,8 @@ def test_x13_beside_72_parked_polls_of_both_feeds_everything_answers(
     def head(feed: str) -> int:
         after, page = 0, {"more": True}
         while page["more"]:
-            page = poll(feed, after, 0)[1]
+            status, page = poll(feed, after, 0)
+            assert status == 200, page
             after = page["next"]
         return after
 
