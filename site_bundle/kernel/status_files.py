@@ -113,6 +113,14 @@ def process_check(document: dict[str, Any] | None, *, unit: str, now: datetime) 
     return Check("process", Status.PASS, f"state ready, pid {document['pid']}", wanted)
 
 
+def process_seen(directory: Path, *, unit: str, now: datetime) -> Check:
+    """The same of the document in `directory`; unknown when there is one that cannot be read (X1)."""
+    try:
+        return process_check(read_status(directory), unit=unit, now=now)
+    except UnavailableError as error:
+        return Check.of_error("process", error, Status.UNKNOWN)
+
+
 def _alive(pid: object) -> bool:
     if not isinstance(pid, int) or pid <= 0:
         return False

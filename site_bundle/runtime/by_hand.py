@@ -16,7 +16,7 @@ from site_bundle.kernel.errors import RefusedError, SettingsError, SiteError, Un
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
 from site_bundle.kernel.runtime import utc_now
-from site_bundle.kernel.status_files import process_check, read_status
+from site_bundle.kernel.status_files import process_seen
 from site_bundle.kernel.stop import Stop
 from site_bundle.kernel.times import parse_time
 from site_bundle.runtime.adapters.request_files import put_acceptance, put_drain
@@ -54,7 +54,8 @@ def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
     finally:
         outside.close()
     valid = Check("valid", Status.PASS, "settings are complete and valid")
-    return (valid, _process(settings), version, *found)
+    process = process_seen(settings.runtime_directory, unit=UNIT, now=utc_now())
+    return (valid, process, version, *found)
 
 
 def owners(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
@@ -133,12 +134,3 @@ def _prepared(environment: Mapping[str, str], user: str) -> RuntimeSettings:
     load_templates()
     become_component(user, settings.state_directory, group_ids(settings.members_group))
     return settings
-
-
-def _process(settings: RuntimeSettings) -> Check:
-    try:
-        return process_check(read_status(settings.runtime_directory), unit=UNIT, now=utc_now())
-    except (OSError, ValueError) as error:
-        return Check(
-            "process", Status.UNKNOWN, f"status.json: {error}", "a readable status.json", "restart the unit"
-        )

@@ -15,7 +15,7 @@ from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
 from site_bundle.kernel.journal import JournalRefusedError
 from site_bundle.kernel.runtime import utc_now
-from site_bundle.kernel.status_files import process_check, read_status
+from site_bundle.kernel.status_files import process_seen
 from site_bundle.kernel.stop import Stop
 from site_bundle.ssh_access.adapters.acceptance_file import put_request
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
@@ -52,7 +52,7 @@ def run_doctor(
         people=people_of(settings, connection),
         probe_rights=settings.probe_entry is not None and not settings.observe,
         cache_seconds=settings.cache_seconds,
-        process=lambda: _process(settings, user),
+        process=lambda: process_seen(settings.runtime_directory, unit=user, now=utc_now()),
     )
     try:
         return (Check("settings", Status.PASS, "complete and valid"), *checks.run(now=utc_now()))
@@ -67,13 +67,6 @@ def _token(settings: AgentSettings) -> Credential | Check:
         return Credential(value=settings.credential.read())
     except SiteError as error:
         return Check.of_error("credential", error)
-
-
-def _process(settings: AgentSettings, user: str) -> Check:
-    try:
-        return process_check(read_status(settings.runtime_directory), unit=user, now=utc_now())
-    except UnavailableError as error:
-        return Check.of_error("process", error, Status.UNKNOWN)
 
 
 def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
