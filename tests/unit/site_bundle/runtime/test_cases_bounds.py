@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,13 +26,6 @@ CONFIGURED = {
 
 def raw_token(claims: bytes) -> str:
     return f"h.{urlsafe_b64encode(claims).decode()}.s"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.journal.close_file()
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import json
 import pwd
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
@@ -25,13 +23,6 @@ from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.command import Cancel
 from tests.unit.site_bundle.runtime.scenes import COMMAND, UID, after, command, queued, run
 from tests.unit.site_bundle.runtime.world import Died, World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.journal.close_file()
 
 
 def said(world: World) -> dict[str, Any]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 from uuid import UUID
-
-import pytest
 
 from site_bundle.kernel.errors import UnavailableError
 from site_bundle.kernel.stop import Stop
@@ -33,13 +29,6 @@ class Hung:
         self.clock += self.seconds
         self.tried.append(stage.command.command_id)
         raise UnavailableError("slurm_timeout", found="sacctmgr did not end in time")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.journal.close_file()
 
 
 def looped(world: World, begin: Hung, closed: list[float]) -> Loop:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,6 @@ from tests.unit.site_bundle.runtime.world import TOKEN, Died, World
 
 STEPS = ["intent-journalled", "submitted", "job-journalled", "ack-sent", "ack-delivered", "look-journalled",
          "result-sent", "result-delivered"]  # fmt: skip
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.journal.close_file()
 
 
 def said(world: World) -> dict[str, Any]:
