@@ -81,6 +81,7 @@ _SPECS = (
     CheckSpec(
         "ldap.agent-acl", "the directory refuses the agent keys, passwords, foreign uids", ("I7", "I9")
     ),
+    CheckSpec("ldap.agent-absence", "the directory tells what it hides from what is not there", ("X1", "S8")),
     CheckSpec("slurm.accounting", "slurmdbd answers the component's user", ("I7", "I9")),
     CheckSpec("slurm.version", "Slurm has the fix of the coordinator's elevation", ("I7",)),
     CheckSpec("slurm.cluster", "the profile's cluster is in accounting", ("I9",)),

@@ -3,8 +3,8 @@ may not write (I7, I8, I9, S8).
 
 ``python -I -m installer.host.ldap_agent_child`` reads one JSON object ``{url, bind_dn, password, bases:
 [[name, class]], probe_entry}`` from stdin and writes one to stdout: ``{identity, bases: [{name, outcome,
-listed, held}], steps: [{name, wanted, found}]}``, with ``credentials_refused`` true where name and
-password do not open the directory.
+listed, held}], steps: [{name, wanted, found}], absence: [the same]}``, with
+``credentials_refused`` true where name and password do not open the directory.
 
 The password is never in argv, environment or output (X5). Writes go to the administrators' probe entry
 alone, and whatever a wrongly permitted write changed is put back at once. When the server cuts a list, the
@@ -14,6 +14,7 @@ entries are counted in slices of their entryUUIDs, so that the answer can say ho
 import json
 import sys
 import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,10 @@ _PAGED = "1.2.840.113556.1.4.319"  # RFC 2696
 _PAGE = 500
 _DENIED = frozenset({19, 50, 53})
 """constraintViolation, insufficientAccessRights, unwillingToPerform: three ways to say no (RFC 4511)."""
+_NEVER = ("1.3.6.1.1.12", True, b"\xa2\x0d\x87\x0bobjectClass")
+"""RFC 4528, critical: only if the entry matches (!(objectClass=*)), which none does."""
+_THERE, _MISSING = "assertionFailed", "noSuchObject"
+_WORDS = {122: _THERE, 32: _MISSING}
 _SECONDS = 15
 _SLICES = 512
 """Searches one count may take; enough for a hundred thousand entries at a limit of 500."""
@@ -56,20 +61,28 @@ def main() -> int:
     try:
         if not connection.bind():
             if _result(connection) == _INVALID_CREDENTIALS:
-                answer = {"identity": "", "bases": [], "steps": [], "credentials_refused": True}
+                answer = {
+                    "identity": "",
+                    "bases": [],
+                    "steps": [],
+                    "absence": [],
+                    "credentials_refused": True,
+                }
                 json.dump(answer, sys.stdout)
                 return 0
             sys.stderr.write(f"the bind is answered with {connection.result['description']}\n")
             return 1
         identity = connection.extend.standard.who_am_i()
         bases = [count(connection, base, kind) for base, kind in request["bases"]]
+        absence = tell_absence(connection, request["probe_entry"])
         steps = probe(connection, request["probe_entry"])
     except LDAPException as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
     finally:
         connection.unbind()
-    json.dump({"identity": str(identity or ""), "bases": bases, "steps": steps}, sys.stdout)
+    answer = {"identity": str(identity or ""), "bases": bases, "steps": steps, "absence": absence}
+    json.dump(answer, sys.stdout)
     return 0
 
 
@@ -165,6 +178,22 @@ def probe(connection: Connection, entry: str) -> list[dict[str, str]]:
     )
     same = "as before" if _read(connection, entry) == before else "it differs from before the probe"
     steps.append({"name": "leave the probe entry as it was", "wanted": "as before", "found": same})
+    return steps
+
+
+def tell_absence(connection: Connection, entry: str) -> list[dict[str, str]]:
+    """Ask, as the reporter asks for members who disappeared, for ``entry`` and for one that is not there.
+
+    The change is never made: its assertion holds of no entry (RFC 4528). slapd answers it before any access
+    rule, so hidden entries are told from missing ones.
+    """
+    missing = f"uid=pharos-{uuid.uuid4().hex[:20]},{entry.partition(',')[2]}"
+    steps = []
+    for name, dn, wanted in (("that is there", entry, _THERE), ("that is not", missing, _MISSING)):
+        connection.modify(dn, {"objectClass": [(MODIFY_ADD, ["top"])]}, controls=[_NEVER])  # type: ignore[no-untyped-call]
+        found = str(connection.result["description"])
+        code = _result(connection)
+        steps.append({"name": f"an entry {name}", "wanted": wanted, "found": _WORDS.get(code, found)})
     return steps
 
 

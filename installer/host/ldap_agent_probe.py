@@ -22,7 +22,8 @@ class ListedBase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAnswer:
-    """What the child saw; ``identity`` as who-am-I gave it (RFC 4532).
+    """What the child saw; ``identity`` as who-am-I gave it (RFC 4532). ``steps``: writes tried on the probe
+    entry; ``absence``: whether what is hidden can be told from what is not there.
 
     ``credentials_refused``: the bind is answered with invalidCredentials (RFC 4511, 49); the rest is empty.
     """
@@ -30,6 +31,7 @@ class AgentAnswer:
     identity: str
     bases: tuple[ListedBase, ...]
     steps: tuple[ProbeStep, ...]
+    absence: tuple[ProbeStep, ...]
     credentials_refused: bool = False
 
 

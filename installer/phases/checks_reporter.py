@@ -165,7 +165,8 @@ def agent_directory_findings(host: Host, site: Site, run_as: RunAs) -> list[Find
         found = f"who-am-I says {answer.identity or 'nobody'}"
         return [failed("ldap.agent-bind", found, wanted, remedy)]
     bases = [finding for base in answer.bases for finding in _base(base, agent.bind_dn)]
-    return [passed("ldap.agent-bind", answer.identity, wanted), *bases, _writes(answer, site)]
+    told = passed("ldap.agent-bind", answer.identity, wanted)
+    return [told, *bases, _absence(answer), _writes(answer, site)]
 
 
 def _base(base: ListedBase, bind_dn: str) -> list[Finding]:
@@ -181,6 +182,19 @@ def _base(base: ListedBase, bind_dn: str) -> list[Finding]:
     found = f"the list is cut after {base.listed} entries; there are {held}"
     remedy = f'Lift the limit for the agent (olcLimits: dn.exact="{bind_dn}" size=unlimited time=unlimited).'
     return [*findings, failed("ldap.agent-limits", found, wanted, remedy, subject=base.name)]
+
+
+def _absence(answer: AgentAnswer) -> Finding:
+    """A rule can hide an entry from the agent; its account is then not reported as gone (X1)."""
+    wanted = "an entry that is there told from one that is not, whatever the access rules hide"
+    wrong = [f"{s.name}: {s.found}, wanted {s.wanted}" for s in answer.absence if s.found != s.wanted]
+    if wrong or not answer.absence:
+        remedy = (
+            "Let the agent reach the server that takes changes, with RFC 4528's assertion control: else a"
+            " deleted account stays in doubt, and its allocations are not reported."
+        )
+        return failed("ldap.agent-absence", "; ".join(wrong) or "nothing was tried", wanted, remedy)
+    return passed("ldap.agent-absence", "told apart", wanted)
 
 
 def _writes(answer: AgentAnswer, site: Site) -> Finding:

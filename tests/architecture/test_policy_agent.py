@@ -55,6 +55,15 @@ def test_i8_the_agent_binds_over_loopback_with_its_password(directory: Directory
     assert agent(directory, "ldapwhoami", password="wrong").returncode == 49
 
 
+def test_x1_the_agent_tells_an_entry_that_is_there_from_one_that_is_not(directory: Directory) -> None:
+    """The reporter's question (ADR 0014): assertionFailed, noSuchObject; the entry stays as it is."""
+    asked = []
+    for dn in (PROBE, PROBE.replace("pharos-probe", "nobody")):
+        text = f"dn: {dn}\nchangetype: modify\nadd: objectClass\nobjectClass: top\n"
+        asked.append(agent(directory, "ldapmodify", "-e", "!assert=(!(objectClass=*))", text=text).returncode)
+    assert asked == [122, 32]
+
+
 def test_i7_accounts_and_groups_are_its_work(directory: Directory) -> None:
     assert modify(directory, PROBE, "replace: loginShell", "loginShell: /bin/false") == 0
     assert agent(directory, "ldapadd", text=GROUP).returncode == 0

@@ -92,6 +92,7 @@ def directory_answer() -> AgentAnswer:
         identity=f"dn:{AGENT['bind_dn']}",
         bases=tuple(ListedBase(name=name, outcome="complete", listed=3, held=3) for name in bases),
         steps=(ProbeStep(name="write sshPublicKey", wanted="refused", found="refused"),),
+        absence=(ProbeStep(name="an entry that is not", wanted="noSuchObject", found="noSuchObject"),),
     )
 
 

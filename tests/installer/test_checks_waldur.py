@@ -2,6 +2,7 @@
 W23, W47, X1).
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +26,8 @@ from installer.domain.waldur import (
 )
 from installer.host.https import Unanswered
 from installer.host.ldap_agent_probe import AgentAnswer
-from tests.installer.reporter_rig import CUSTOMER, OFFERING, Both
+from installer.host.ldap_probe import ProbeStep
+from tests.installer.reporter_rig import CUSTOMER, OFFERING, Both, directory_answer
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DASHED = "c0000000-0000-4000-8000-000000000001"
@@ -220,12 +222,22 @@ def test_i3_a_missing_credential_is_named_and_what_needs_it_is_unknown(
 
 
 def test_x1_a_refused_password_is_failed_and_a_silent_directory_unknown(both: Both) -> None:
-    both.directory = AgentAnswer(identity="", bases=(), steps=(), credentials_refused=True)
+    both.directory = AgentAnswer(identity="", bases=(), steps=(), absence=(), credentials_refused=True)
     release = both.release("0.1.0")
     (refused,) = both.findings(release)["ldap.agent-bind"]
     assert refused["status"] == "fail" and "the password" in refused["found"] + refused["remedy"]
     both.directory = "LDAPSocketOpenError: connection refused"
     assert both.findings(release)["ldap.agent-bind"][0]["status"] == "unknown"
+
+
+@pytest.mark.parametrize("found", ["unwillingToPerform", "assertionFailed", "referral"])
+def test_x1_a_directory_that_cannot_tell_hidden_from_absent_is_refused(both: Both, found: str) -> None:
+    release = both.release("0.1.0")
+    assert both.findings(release)["ldap.agent-absence"][0]["status"] == "pass"
+    step = ProbeStep(name="an entry that is not", wanted="noSuchObject", found=found)
+    both.directory = replace(directory_answer(), absence=(step,))
+    (told,) = both.findings(release)["ldap.agent-absence"]
+    assert told["status"] == "fail" and found in told["found"]
 
 
 def test_preflight_asks_the_services_before_anything_is_installed(both: Both) -> None:

@@ -65,6 +65,10 @@ class TestDirectory:
             ("complete", 3, 3),
             ("complete", 1, 1),
         ]
+        assert [(s.wanted, s.found) for s in answer.absence] == [
+            ("assertionFailed", "assertionFailed"),
+            ("noSuchObject", "noSuchObject"),
+        ]
         assert len(answer.steps) == 4 and [s for s in answer.steps if s.found != s.wanted] == []
         assert slapd.values("pharos-probe") == []
 
@@ -96,6 +100,14 @@ class TestDirectory:
         answer = ask(slapd)
         assert isinstance(answer, AgentAnswer), answer
         assert answer.bases[1].outcome == "absent"
+
+    def test_x1_a_directory_that_takes_no_changes_tells_no_absence(self, slapd: Slapd) -> None:
+        slapd.stop()
+        slapd.set_read_only()
+        slapd.start()
+        answer = ask(slapd)
+        assert isinstance(answer, AgentAnswer), answer
+        assert [s.found for s in answer.absence] == ["unwillingToPerform"] * 2
 
     def test_x5_a_wrong_password_is_told_without_it(self, slapd: Slapd) -> None:
         said = ask(slapd, password=b"not-this-one")
