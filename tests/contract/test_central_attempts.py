@@ -202,7 +202,7 @@ def test_e7_results_are_of_every_attempt(world: World) -> None:
 
 
 @pytest.mark.parametrize("what", ["/retry", "/cleanup", "/results", ""])
-def test_e4_a_run_of_another_project_is_unknown(what: str, world: World) -> None:
+def test_e4_a_run_that_is_not_there_is_unknown(what: str, world: World) -> None:
     failed(world)
     method = "POST" if what in ("/retry", "/cleanup") else "GET"
     for run in (str(UUID(int=993)), "no-uuid"):
