@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from sqlite3 import Row
 from uuid import UUID
 
 from site_bundle.kernel.journal import Journal, open_journal
@@ -19,6 +20,7 @@ from site_bundle.reporter.domain.sources import Applied
 
 _SQL = Path(__file__).parents[1] / "sql"
 JOURNAL_NAME = "journal.sqlite"
+_PAGE = 500  # rows
 
 
 def open_report_journal(path: Path) -> SqliteReportJournal:
@@ -71,15 +73,22 @@ class SqliteReportJournal:
             connection.executemany(self._sql["record_applied"], rows)
 
     def seen(self) -> Iterator[Known]:
-        for row in self._journal.read(self._sql["seen"], {}):
-            yield Known(
-                row["username"],
-                row["dn"],
-                row["group_dn"],
-                row["group_gid"],
-                gone=bool(row["gone"]),
-                accepted=bool(row["accepted"]),
-            )
+        rows = self._seen_after("")
+        while rows:
+            for row in rows:
+                yield Known(
+                    row["username"],
+                    row["dn"],
+                    row["group_dn"],
+                    row["group_gid"],
+                    gone=bool(row["gone"]),
+                    accepted=bool(row["accepted"]),
+                )
+            rows = self._seen_after(rows[-1]["username"])
+
+    def _seen_after(self, name: str) -> list[Row]:
+        """A page: not all of them are held at once (S10)."""
+        return self._journal.read(self._sql["seen"], {"after": name, "page": _PAGE})
 
     def record_seen(self, changed: Sequence[Known], forgotten: Sequence[str], now: datetime) -> None:
         rows = [

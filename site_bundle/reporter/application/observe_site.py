@@ -91,7 +91,8 @@ class ObserveSite:
         of = concern(
             sources.listing, sources.slurm, sources.projects, sources.retained or (), sources.applied
         )
-        found = self.absence.run(sources.directory, of, whole=not failed, now=now)
+        whole = not (failed or sources.listing.unreadable)
+        found = self.absence.run(sources.directory, of, whole=whole, now=now)
         self.told()
         if isinstance(found, UnavailableError):
             return replace(sources, directory=None), {**failed, "directory": found}

@@ -40,7 +40,8 @@ DELETE FROM outbox WHERE sequence = :sequence;
 SELECT count(*) AS number, min(observed_at) AS oldest FROM outbox;
 
 -- name: seen
-SELECT username, dn, group_dn, group_gid, gone, accepted FROM people;
+SELECT username, dn, group_dn, group_gid, gone, accepted FROM people
+ WHERE username > :after ORDER BY username LIMIT :page;
 
 -- name: record_seen
 INSERT INTO people (username, dn, group_dn, group_gid, gone, accepted, changed_at)

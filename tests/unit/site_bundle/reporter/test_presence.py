@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from site_bundle.directory.errors import DirectoryUnavailableError
+from site_bundle.kernel.journal import open_journal
+from site_bundle.reporter.adapters.sqlite_journal import open_report_journal, statements
 from site_bundle.reporter.application.prove_absence import ProveAbsence
 from site_bundle.reporter.domain.presence import (
     ENTRY_HIDDEN,
@@ -228,3 +231,30 @@ def test_x1_concern_is_of_members_holders_and_applied_associations() -> None:
     assert found == Concern(frozenset({"alice", "kept"}), frozenset({"alice", "bob", "operator"}))
     odd = Retained(PROJECT, "No Name", PARTY["bob"], BOB)
     assert concern(usual.listing, usual.slurm, {REF: None}, (odd,), ()).relevant == frozenset()
+
+
+def test_x1_the_journal_gives_every_row_back_page_by_page(tmp_path: Path) -> None:
+    rows = [
+        Known(f"m{n:04}", "" if n % 2 else f"cn={n}", GROUP, n % 3 or None, n % 5 == 0) for n in range(1201)
+    ]
+    journal = open_report_journal(tmp_path / "journal.sqlite")
+    journal.record_seen(rows, (), NOW)
+    journal.record_seen((replace(rows[7], gone=True),), ("m0000", "nobody"), NOW)
+    assert list(journal.seen()) == [*rows[1:7], replace(rows[7], gone=True), *rows[8:]]
+    journal.accept_absence("m0008", by="operator", reason="ticket", now=NOW)
+    journal.accept_absence("new", by="operator", reason="ticket", now=NOW)
+    found = {row.name: row for row in journal.seen()}
+    assert found["m0008"] == replace(rows[8], accepted=True) and found["new"] == Known("new", accepted=True)
+    assert [(name, by) for name, by, _, _ in journal.acceptances()] == [
+        ("m0008", "operator"),
+        ("new", "operator"),
+    ]
+    journal.close()
+
+
+def test_i11_a_journal_of_the_release_before_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    open_journal(path, migrations=statements()[1][:1]).close()
+    journal = open_report_journal(path)
+    assert list(journal.seen()) == [] and journal.applied() == {} and journal.waiting() == (0, None)
+    journal.close()
