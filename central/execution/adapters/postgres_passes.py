@@ -49,9 +49,9 @@ class PostgresPasses:
         """See `RunPasses`."""
         return self._ids("past_deadline", {"now": now, "limit": limit})
 
-    def awaiting_output(self, limit: int) -> Sequence[UUID]:
+    def awaiting_output(self, after: UUID | None, limit: int) -> Sequence[UUID]:
         """See `RunPasses`."""
-        return self._ids("awaiting_output", {"limit": limit})
+        return self._ids("awaiting_output", {"after": after, "limit": limit})
 
     def unpublished(self, limit: int) -> Sequence[tuple[UUID, int]]:
         """See `RunPasses`."""

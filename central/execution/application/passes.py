@@ -154,10 +154,20 @@ class ReconsiderRuns:
         return True
 
 
+@dataclass(slots=True)
+class _Round:
+    """Where the next pass goes on, None from the beginning."""
+
+    place: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ConfirmOutputs:
     """Asks the Git server what is at a Run's ref (S2). While it is silent the Run waits and says so; after
     `patience` it ends, for nobody can say what its output came to.
+
+    A pass looks at `BATCH` Runs and the next one goes on behind them: those of a host that is silent for long
+    stand in nobody's way.
     """
 
     passes: RunPasses
@@ -165,10 +175,13 @@ class ConfirmOutputs:
     git: GitRefs
     credentials: RepositoryCredentials
     patience: timedelta
+    round: _Round = field(default_factory=_Round)
 
     def __call__(self, now: datetime) -> Passed:
         """One pass."""
-        return each_run(self.runs, self.passes.awaiting_output(BATCH), lambda run: self._confirm(run, now))
+        due = self.passes.awaiting_output(self.round.place, BATCH)
+        self.round.place = due[-1] if len(due) == BATCH else None
+        return each_run(self.runs, due, lambda run: self._confirm(run, now))
 
     def _confirm(self, run: Run, now: datetime) -> bool:
         awaited = run.output_awaited

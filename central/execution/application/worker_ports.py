@@ -39,8 +39,8 @@ class RunPasses(Protocol):
         """Runs whose deadline has passed and that are not ending yet, the oldest deadline first."""
         ...
 
-    def awaiting_output(self, limit: int) -> Sequence[UUID]:
-        """Runs whose output the Git server has still to confirm, the longest waiting first."""
+    def awaiting_output(self, after: UUID | None, limit: int) -> Sequence[UUID]:
+        """Those whose output the Git server has still to confirm, by id."""
         ...
 
     def unpublished(self, limit: int) -> Sequence[tuple[UUID, int]]:

@@ -14,7 +14,10 @@ SELECT r.run_id FROM execution.runs r
  LIMIT %(limit)s;
 
 -- name: awaiting_output
-SELECT r.run_id FROM execution.runs r WHERE r.awaits ORDER BY r.changed_at LIMIT %(limit)s;
+SELECT r.run_id FROM execution.runs r
+ WHERE r.awaits AND (%(after)s::uuid IS NULL OR r.run_id > %(after)s)
+ ORDER BY r.run_id
+ LIMIT %(limit)s;
 
 -- name: unpublished
 SELECT r.run_id, r.published FROM execution.runs r WHERE r.published < r.revision ORDER BY r.run_id LIMIT %(limit)s;

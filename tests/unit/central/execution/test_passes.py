@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
-from central.execution.application.passes import ConfirmOutputs, ReconsiderRuns, RevokeCredentials
+from central.execution.application.passes import BATCH, ConfirmOutputs, ReconsiderRuns, RevokeCredentials
 from central.execution.application.ports import (
     AccountAwaits,
     Authority,
@@ -42,6 +42,8 @@ class World:
     no_account: Exception | None = None
     given: list[GivenCredential] = field(default_factory=list)
     revoked: list[UUID] = field(default_factory=list)
+    silent: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
 
     def keep(self, run: Run) -> Run:
         self.runs.runs[run.run_id] = run
@@ -56,8 +58,9 @@ class World:
     def past_deadline(self, now: datetime, limit: int) -> Sequence[UUID]:
         return []
 
-    def awaiting_output(self, limit: int) -> Sequence[UUID]:
-        return [each.run_id for each in self.runs.runs.values() if each.output_awaited is not None]
+    def awaiting_output(self, after: UUID | None, limit: int) -> Sequence[UUID]:
+        awaited = sorted(each.run_id for each in self.runs.runs.values() if each.output_awaited is not None)
+        return [each for each in awaited if after is None or each > after][:limit]
 
     def unpublished(self, limit: int) -> Sequence[tuple[UUID, int]]:
         return []
@@ -70,8 +73,9 @@ class World:
         return RepositoryCredential("u", "p", now)
 
     def commit_of(self, url: str, ref: str, credential: RepositoryCredential) -> str | None:
-        if self.no_git is not None:
-            raise self.no_git
+        self.asked.append(url)
+        if self.no_git is not None or url in self.silent:
+            raise self.no_git or SILENCE
         return "b" * 40
 
     def of(self, site: str) -> Statement | None:
@@ -102,8 +106,11 @@ class World:
     def revoke(self, credential_id: UUID, now: datetime) -> None:
         self.revoked.append(credential_id)
 
+    def confirming(self) -> ConfirmOutputs:
+        return ConfirmOutputs(self, self.runs, self, self, PATIENCE)
+
     def confirm(self, now: datetime) -> None:
-        ConfirmOutputs(self, self.runs, self, self, PATIENCE)(now)
+        self.confirming()(now)
 
     def reconsider(self, now: datetime) -> None:
         ReconsiderRuns(self, self.runs, self, self, self, self, self, PATIENCE)(now)
@@ -151,6 +158,25 @@ def test_s2_an_output_that_is_confirmed_in_time_is_the_end(world: World) -> None
     world.no_git = None
     world.confirm(NOW + timedelta(hours=1))
     assert (world.now(run).state, world.now(run).reason) == (RunState.COMPLETED, None)
+
+
+def test_x1_s2_outputs_of_a_silent_host_stand_in_no_others_way(world: World) -> None:
+    """More of them than a pass looks at, and all of them before the one whose host answers."""
+    silent = "https://silent.example.org/g/p.git"
+    world.silent = {silent}
+    one = pushed()
+    for number in range(BATCH + 1):
+        repository = replace(one.request.repository, url=silent)
+        world.keep(replace(one, run_id=UUID(int=number), request=replace(one.request, repository=repository)))
+    last = world.keep(replace(one, run_id=UUID(int=2**128 - 1)))
+    confirm = world.confirming()
+    confirm(NOW)
+    assert len(world.asked) == BATCH
+    confirm(NOW + timedelta(minutes=1))
+    assert world.now(last).state is RunState.COMPLETED
+    world.asked.clear()
+    confirm(NOW + timedelta(minutes=2))
+    assert world.asked == [silent] * BATCH, "and round again"
 
 
 def test_e1_an_account_nobody_confirms_ends_the_run_after_the_patience(world: World) -> None:
