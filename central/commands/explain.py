@@ -6,7 +6,7 @@ from uuid import UUID
 
 import click
 
-from central.commands.told import settings_of, told
+from central.commands.told import operator_settings, told
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 
@@ -25,7 +25,7 @@ def explain_key(key_id: UUID, as_json: bool) -> None:
         from central.processes.explain import explain_key as explanation
         from central.processes.links import render
 
-        click.echo(render(explanation(settings_of("operator"), key_id), as_json=as_json))
+        click.echo(render(explanation(operator_settings(), key_id), as_json=as_json))
 
 
 @explain.command("allocation")
@@ -37,7 +37,7 @@ def explain_allocation(allocation_id: UUID, as_json: bool) -> None:
         from central.processes.explain_provisioning import explain_allocation as explanation
         from central.processes.links import render
 
-        click.echo(render(explanation(settings_of("operator"), allocation_id), as_json=as_json))
+        click.echo(render(explanation(operator_settings(), allocation_id), as_json=as_json))
 
 
 @explain.command("retained")
@@ -52,7 +52,7 @@ def explain_retained(member: str, site: str, as_json: bool) -> None:
         from central.processes.links import render
         from central.processes.show_retained import explain_retained as explanation
 
-        click.echo(render(explanation(settings_of("operator"), site, member), as_json=as_json))
+        click.echo(render(explanation(operator_settings(site), site, member), as_json=as_json))
 
 
 @explain.command("run")
@@ -64,7 +64,7 @@ def explain_run(run_id: UUID, as_json: bool) -> None:
         from central.processes.explain_execution import explain_run as explanation
         from central.processes.links import render
 
-        click.echo(render(explanation(settings_of("operator"), run_id), as_json=as_json))
+        click.echo(render(explanation(operator_settings(), run_id), as_json=as_json))
 
 
 @explain.command("account")
@@ -79,4 +79,4 @@ def explain_account(member: str, site: str, as_json: bool) -> None:
         from central.processes.explain_provisioning import explain_account as explanation
         from central.processes.links import render
 
-        click.echo(render(explanation(settings_of("operator"), site, member), as_json=as_json))
+        click.echo(render(explanation(operator_settings(site), site, member), as_json=as_json))

@@ -13,21 +13,19 @@ from uuid import UUID
 
 import click
 
-from central.commands.told import settings_of, told
+from central.commands.told import operator_settings, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from central.settings import Settings
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 _SITE = click.option("--site", help="Of this Site only, by its environment name.")
 _PROJECT = click.option("--project", type=click.UUID, help="Of this Project of Beto's only, by its id.")
 
 # What stands above the lists for people; the columns are those of the lines below.
-_ALLOCATION = f"{'ALLOCATION':<36}  {'SITE':<12} {'PROJECT':<36}  STATE (REASONS)  LAST SEEN"
+_ALLOCATION = f"{'ALLOCATION':<36}  {'SITE':<12} {'PROJECT':<36}  {'STATE (REASONS)':<30}  LAST SEEN"
 _ACCOUNT = f"{'SITE':<12} {'ALLOCATION':<36}  {'NAME':<16} {'UID':<8} {'STATE':<10} GENERATION  CONFIRMED"
-_RUN = f"{'RUN':<36}  {'SITE':<12} {'PROJECT':<36}  STATE (REASON)  AGE"
+_RUN = f"{'RUN':<36}  {'SITE':<12} {'PROJECT':<36}  {'STATE (REASON)':<30}  AGE"
 _PROJECT_LINE = f"{'PROJECT':<36}  {'LIFECYCLE':<9} {'MEMBERS':<7} AUTHORITY  HELD AT"
 _RETAINED = f"{'NAME':<16} {'PARTY':<36}  {'PROJECT':<36}  GENERATION"
 _MEMBER = f"{'NAME':<16} {'STATE':<7} GENERATION  {'PARTY':<36}  BINDING"
@@ -45,7 +43,7 @@ def show_projects(as_json: bool) -> None:
     with told():
         from central.processes.show_projects import show_projects as found
 
-        _print("projects", found(_settings(None)), _project, _PROJECT_LINE, as_json=as_json)
+        _print("projects", found(operator_settings(None)), _project, _PROJECT_LINE, as_json=as_json)
 
 
 @show.command("retained")
@@ -56,7 +54,7 @@ def show_retained(site: str, as_json: bool) -> None:
     with told():
         from central.processes.show_retained import show_retained as found
 
-        _print("retained", found(_settings(site), site), _retained, _RETAINED, as_json=as_json)
+        _print("retained", found(operator_settings(site), site), _retained, _RETAINED, as_json=as_json)
 
 
 @show.command("allocations")
@@ -68,7 +66,7 @@ def show_allocations(site: str | None, project: UUID | None, as_json: bool) -> N
     with told():
         from central.processes.show import show_allocations as found
 
-        rows = found(_settings(site), site, project)
+        rows = found(operator_settings(site), site, project)
         _print("allocations", rows, _allocation, _ALLOCATION, as_json=as_json)
 
 
@@ -81,7 +79,7 @@ def show_accounts(site: str | None, project: UUID | None, as_json: bool) -> None
     with told():
         from central.processes.show import show_accounts as found
 
-        rows = found(_settings(site), site, project)
+        rows = found(operator_settings(site), site, project)
         _print("accounts", rows, _account, _ACCOUNT, as_json=as_json)
 
 
@@ -96,7 +94,7 @@ def show_members(site: str, project: str, as_json: bool) -> None:
         from central.processes.show import show_members as found
         from central.processes.show_projects import the_project
 
-        settings = _settings(site)
+        settings = operator_settings(site)
         rows = found(settings, site, the_project(settings, project))
         if rows is None:
             raise ProjectUnknown(project)
@@ -113,18 +111,8 @@ def show_runs(site: str | None, project: UUID | None, live: bool, as_json: bool)
     with told():
         from central.processes.explain_execution import show_runs as found
 
-        rows = found(_settings(site), site, project, live=live)
+        rows = found(operator_settings(site), site, project, live=live)
         _print("runs", rows, _run, _RUN, as_json=as_json)
-
-
-def _settings(site: str | None) -> Settings:
-    """The operator's settings. Raises `SiteUnknown` for a Site they do not name."""
-    from central.processes.operator import known_site
-
-    settings = settings_of("operator")
-    if site is not None:
-        known_site(settings, site)
-    return settings
 
 
 def _print(
@@ -153,19 +141,21 @@ def _age(row: Mapping[str, Any]) -> str:
 def _allocation(row: Mapping[str, Any]) -> str:
     reasons = f" ({', '.join(row['reasons'])})" if row["reasons"] else ""
     project = row["projectId"] or "no Project yet"
-    return f"{row['allocationId']}  {row['site']:<12} {project}  {row['lifecycle']}{reasons}  {_age(row)}"
+    state = f"{row['lifecycle']}{reasons}"
+    return f"{row['allocationId']}  {row['site']:<12} {project:<36}  {state:<30}  {_age(row)}"
 
 
 def _account(row: Mapping[str, Any]) -> str:
     number = row["uidNumber"] if row["uidNumber"] is not None else "-"
     where = f"{row['site']:<12} {row['allocationId']}"
-    return f"{where}  {row['name']:<16} {number:<8} {row['state']:<10} g{row['generation']}  {_age(row)}"
+    generation = f"g{row['generation']}"
+    return f"{where}  {row['name']:<16} {number:<8} {row['state']:<10} {generation:<10}  {_age(row)}"
 
 
 def _run(row: Mapping[str, Any]) -> str:
     reason = f" ({row['reason']})" if row["reason"] else ""
     where = f"{row['runId']}  {row['site']:<12} {row['projectId']}"
-    line = f"{where}  {row['state']}{reason}  {row['ageSeconds']} s"
+    line = f"{where}  {row['state'] + reason:<30}  {row['ageSeconds']} s"
     waiting = row["waiting"]
     if waiting is not None:
         since = "" if waiting["ageSeconds"] is None else f" for {waiting['ageSeconds']} s"

@@ -23,6 +23,16 @@ def settings_of(process: Process) -> Settings:
     return load_settings(os.environ, process)
 
 
+def operator_settings(site: str | None = None) -> Settings:
+    """The operator's settings. Raises `SiteUnknown` for a Site they do not name."""
+    from central.processes.operator import known_site
+
+    settings = settings_of("operator")
+    if site is not None:
+        known_site(settings, site)
+    return settings
+
+
 @contextmanager
 def told() -> Iterator[None]:
     """Turns what a command refuses into its line on stderr and its exit code.

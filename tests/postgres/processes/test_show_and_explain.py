@@ -136,8 +136,9 @@ def test_x1_empty_unknown_and_unavailable_are_told_apart(programs: Programs) -> 
 
 def test_x1_a_site_the_platform_does_not_have_is_unknown_not_empty(programs: Programs) -> None:
     asked = ("members", "--project", str(uuid4()))
-    for words in (("allocations",), ("accounts",), ("runs",), ("retained",), asked):
-        unknown = programs.run(operator(programs), "show", *words, "--site", "icarus-hpc")
+    shown = [("show", *words) for words in (("allocations",), ("accounts",), ("runs",), ("retained",), asked)]
+    for words in (*shown, ("explain", "account", "u1"), ("explain", "retained", "u1")):
+        unknown = programs.run(operator(programs), *words, "--site", "icarus-hpc")
         assert (unknown.returncode, unknown.stdout) == (3, ""), unknown.stderr
         assert unknown.stderr.startswith("refused (site_unknown): 'icarus-hpc' is no Site of this platform")
         assert "known are slurm, k8s" in unknown.stderr
