@@ -11,6 +11,7 @@ import pytest
 
 from tests.lab.host import LabHost
 from tests.lab.reporting import BINDS, Reporting
+from tests.lab.sshlogin import PEOPLE
 from tests.lab.tree import HostTree
 
 pytestmark = pytest.mark.lab
@@ -92,7 +93,27 @@ def test_7_a29_w17_slurmdbd_down_says_nothing(scene: Reporting) -> None:
     assert scene.states().keys() == {"alice", "bob"}
 
 
-def test_8_i7_another_users_comment_is_not_the_reporters_to_write(scene: Reporting) -> None:
+def hide(scene: Reporting, *, hidden: bool) -> None:
+    """The directory's administrators put a rule before all others that hides bob, or take it away."""
+    rule = f'{{0}}to dn.exact="uid=bob,{PEOPLE}" by * none'
+    change = f"add: olcAccess\nolcAccess: {rule}" if hidden else "delete: olcAccess\nolcAccess: {0}"
+    text = f"dn: olcDatabase={{1}}mdb,cn=config\nchangetype: modify\n{change}\n"
+    scene.host.exec(["ldapmodify", "-Q", "-Y", "EXTERNAL", "-H", "ldapi:///"], input=text)
+
+
+def test_8_x1_a_hidden_member_waits_until_shown_or_accepted(scene: Reporting) -> None:
+    hide(scene, hidden=True)
+    faults = scene.once()["faults"]
+    assert [(fault["code"], fault["name"]) for fault in faults] == [("entry_hidden", "bob")]
+    assert scene.states().keys() == {"alice", "bob"}
+    done = scene.ask("accept-absence", "bob", "--reason", "ticket 4711")
+    assert done.returncode == 0 and "accepted by root" in done.stdout, done.stderr
+    assert scene.once()["faults"] == [] and scene.states().keys() == {"alice"}
+    hide(scene, hidden=False)
+    assert scene.once()["faults"] == [] and scene.states()["bob"] == ("ready", 1)
+
+
+def test_9_i7_another_users_comment_is_not_the_reporters_to_write(scene: Reporting) -> None:
     """Outside the parent account the coordinator has no right, and the reporter does not try."""
     scene.slurm("-i add user alice account=other")
     scene.waldur.act(
