@@ -7,17 +7,14 @@ schema too, or stands in `BEYOND` as a rule of docs/wire.md that no schema can s
 from __future__ import annotations
 
 import json
-import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
 from tests.contract.goldens import load, names
+from tests.contract.published_schemas import refuses, schemas
 
-DOCS = Path(__file__).parents[2] / "docs"
 OF_FORM = {"body_invalid", "time_invalid", "answer_malformed", "message_malformed", "query_malformed"}
 """Codes that speak of a body's form; the others need state, a clock, a header or bytes that are no JSON."""
 
@@ -57,25 +54,6 @@ BEYOND = {
     "ssh-access-results": {"applied_with_code", "change_twice", "refused_without_code", "sequence_fraction"},
 }
 """Orders, sums, one member against another; and 7.0, which JSON Schema takes for an integer."""
-
-SPECIAL = {"AccountReport": ["account-report", "account-report-kubernetes"]}
-
-
-@cache
-def schemas() -> dict[str, dict[str, Any]]:
-    """Golden name → schema."""
-    http = json.loads((DOCS / "openapi.json").read_text(encoding="utf-8"))["components"]["schemas"]
-    messages = json.loads((DOCS / "messages.schema.json").read_text(encoding="utf-8"))["$defs"]
-    found: dict[str, dict[str, Any]] = {}
-    for title, schema in {**http, **messages}.items():
-        usual = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", title).lower()
-        found |= dict.fromkeys(SPECIAL.get(title, [usual]), schema)
-    return found
-
-
-def refuses(schema: dict[str, Any], body: Any) -> bool:
-    """Whether the body breaks its schema."""
-    return not jsonschema.Draft202012Validator(schema).is_valid(body)
 
 
 def parsed(raw: bytes) -> Any:

@@ -10,8 +10,7 @@ from central.kernel.observability import Metrics
 from central.processes.overview import build_app
 from tests.html import words
 from tests.postgres.conftest import PgServer
-from tests.postgres.execution.site import ScriptedSite
-from tests.postgres.execution.test_waits import finish, started
+from tests.postgres.execution.site import ScriptedSite, finish, started
 from tests.postgres.execution.world import Member, World
 from tests.postgres.kernel.waiting import until
 from tests.postgres.web.rig import Overview, settings_of

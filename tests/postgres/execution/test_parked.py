@@ -10,8 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.contract.goldens import load
-from tests.postgres.execution.site import ScriptedSite
-from tests.postgres.execution.test_waits import started
+from tests.postgres.execution.site import ScriptedSite, started
 from tests.postgres.execution.world import POLLERS, SITE, World
 from tests.postgres.kernel.waiting import until
 from tests.postgres.processes.rig import get

@@ -13,8 +13,7 @@ import pytest
 from schemathesis.generation import GenerationMode
 
 from central.kernel.times import format_rfc3339, utc_now
-from tests.postgres.execution.site import ScriptedSite
-from tests.postgres.execution.test_waits import started
+from tests.postgres.execution.site import ScriptedSite, started
 from tests.postgres.execution.world import SITE, Member, World
 from tests.postgres.openapi.published import exchange_all, operations, succeeded, whole
 

@@ -19,8 +19,7 @@ import pytest
 import urllib3
 
 from tests import long
-from tests.postgres.execution.site import ScriptedSite
-from tests.postgres.execution.test_waits import started
+from tests.postgres.execution.site import ScriptedSite, started
 from tests.postgres.execution.world import Member, World
 from tests.postgres.kernel.waiting import until
 

@@ -7,35 +7,9 @@ from datetime import timedelta
 from uuid import uuid4
 
 from central.kernel.times import format_rfc3339, utc_now
-from tests.postgres.execution.site import ScriptedSite
-from tests.postgres.execution.world import Member, World
+from tests.postgres.execution.site import ScriptedSite, finish, started
+from tests.postgres.execution.world import World
 from tests.postgres.kernel.waiting import until
-
-
-def started(world: World, member: Member, **changes: object) -> str:
-    """A Run of the member, once Beto's view knows the member."""
-    body = world.run_body(**changes)
-    key, answers = str(uuid4()), list[tuple[int, object]]()
-
-    def accepted() -> bool:
-        answers.append(world.start(member, key, **body))
-        return answers[-1][0] in (200, 201)
-
-    until(accepted)
-    return str(world.start(member, key, **body)[1]["runId"])
-
-
-def finish(world: World, site: ScriptedSite, run: str) -> None:
-    """The Site does whatever is asked of the Run until it is cleaned up."""
-
-    def cleaned() -> bool:
-        return any(
-            command["action"]["act"] == "cleanup" and site.do(command, push=False)
-            for command in site.of(run)
-            if command["action"]["act"] == "cleanup" or not site.do(command, push=False)
-        )
-
-    until(cleaned)
 
 
 def test_e7_a_leaver_loses_sight_and_control_at_once_and_its_run_waits(

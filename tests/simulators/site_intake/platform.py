@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
-from tests.contract.test_schemas import refuses, schemas
+from tests.contract.published_schemas import refuses, schemas
 from tests.simulators.site_api.checks import Problem, parse_json, parse_time
 
 # Written out: the stand-in is the other end, and must not learn the id from the one under test.
