@@ -158,6 +158,14 @@ OUTAGES = [
         lambda site: hidden(site, 'one="ou=groups'),
         True,
     ),
+    Outage(
+        "x1-one-member-hidden",
+        "allocations",
+        "entry_hidden",
+        lambda site: hidden(site, 'exact="uid=bob,ou=people'),
+        True,
+        asked=False,
+    ),
     Outage("waldur-502", "waldur", "waldur_unavailable", lambda site: falsified(site, "status")),
     Outage("waldur-truncated", "waldur", "waldur_unreachable", lambda site: falsified(site, "truncate")),
     Outage(
