@@ -31,6 +31,7 @@ from site_bundle.runtime.domain.bounds import OUTSIDE
 from site_bundle.runtime.domain.command import Identity, StageName
 from site_bundle.runtime.domain.jobs import JobRef
 from site_bundle.runtime.domain.marker import marker_of
+from site_bundle.runtime.domain.refusals import NOT_OURS
 from site_bundle.runtime.domain.rejections import RETRIED
 from site_bundle.runtime.domain.resources import Asked, InexactError, asked
 from site_bundle.runtime.domain.script import PASSWORD, USERNAME, talks_to_git
@@ -46,8 +47,6 @@ from site_bundle.runtime.domain.stage import (
     why_not_begun,
 )
 
-# central knows the command otherwise than this journal does: nothing is begun, and there is nothing to tell.
-_NOT_OURS = frozenset({"command_unknown", "command_acknowledged", "attempt_mismatch"})
 Render = Callable[[Stage], str]
 
 
@@ -105,7 +104,7 @@ class BeginStage:
         try:
             token = self.api.member_token(command.command_id, command.attempt_id)
         except PeerRefusedError as error:
-            if error.code in _NOT_OURS:
+            if error.code in NOT_OURS:
                 return self._set_aside(stage, error.code)
             raise
         if now > token.valid_until:

@@ -11,12 +11,9 @@ from site_bundle.kernel.errors import SiteError
 from site_bundle.kernel.https import PeerRefusedError
 from site_bundle.runtime.application.events import Events
 from site_bundle.runtime.application.ports import CommandsApi, Journal, Word
+from site_bundle.runtime.domain.refusals import FOR_GOOD, UNACKNOWLEDGED
 
 BATCH = 100
-# What central will say of these bytes however often they are sent.
-_FOR_GOOD = frozenset(
-    {"command_unknown", "attempt_mismatch", "command_acknowledged", "command_reused", "body_invalid"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +42,10 @@ class SendWords:
                     self.api.send(word)
                     refusal = None
                 except PeerRefusedError as error:
-                    if error.code == "command_not_acknowledged" and word.kind == "result":
-                        # central lost what it had: the acknowledgement goes first, once more.
+                    if error.code == UNACKNOWLEDGED and word.kind == "result":
                         self.journal.acknowledge_anew(word.command_id)
                         return Sent(sent, refused, error)
-                    if error.code not in _FOR_GOOD:
+                    if error.code not in FOR_GOOD:
                         return Sent(sent, refused, error)
                     refusal = error.code
                     refused += 1

@@ -27,6 +27,7 @@ from site_bundle.runtime.application.poll_commands import PollCommands
 from site_bundle.runtime.application.ports import Journal
 from site_bundle.runtime.application.send_words import SendWords
 from site_bundle.runtime.domain.feed import FeedBrokenError
+from site_bundle.runtime.domain.refusals import PASSING
 from site_bundle.runtime.domain.stage import State
 from site_bundle.runtime.entrypoints.maintenance import Maintenance
 from site_bundle.runtime.entrypoints.telling import JOURNAL, SITE_API, SLURM, Telling
@@ -323,7 +324,4 @@ def _asked_for(error: SiteError) -> float:
 
 
 def _is_hopeless(error: SiteError) -> bool:
-    return isinstance(error, PeerRefusedError) and error.code not in {
-        "observed_in_future",
-        "command_not_acknowledged",
-    }
+    return isinstance(error, PeerRefusedError) and error.code not in PASSING
