@@ -58,7 +58,8 @@ _SITE: frozenset[Process] = frozenset({"site_api"})
 _PROJECT: frozenset[Process] = frozenset({"project_api"})
 _EXECUTOR: frozenset[Process] = frozenset({"execution_worker"})
 _OVERVIEW: frozenset[Process] = frozenset({"overview"})
-_LOOKERS: frozenset[Process] = _OVERVIEW | frozenset({"operator"})
+_OPERATOR: frozenset[Process] = frozenset({"operator"})
+_LOOKERS: frozenset[Process] = _OVERVIEW | _OPERATOR
 """Those that show an operator what is known and how fresh (O1)."""
 _APIS: frozenset[Process] = _SITE | _MEMBER | _PROJECT | _INTAKE
 _SERVERS: frozenset[Process] = _APIS | _WORKER | _EXECUTOR
@@ -244,6 +245,12 @@ SETTINGS: tuple[Setting, ...] = (
         "So long a Run waits for a Site to confirm its account, or for the Git host to confirm its output; "
         "then it fails, with that as its reason (E1, S2).",
         whole_number(60, 31_536_000), _EXECUTOR, "604800",
+    ),
+    Setting(
+        "PHAROS_EXECUTION_SILENCE_SECONDS", "60 … 31536000",
+        "So long a Site said nothing about a Run whose end was asked for, before `runs settle` takes an "
+        "operator's word instead of the Site's (P28, S11).",
+        whole_number(60, 31_536_000), _OPERATOR, "3600",
     ),
     Setting(
         "PHAROS_EXECUTION_BROKER_URL", "PostgreSQL URL",

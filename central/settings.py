@@ -126,6 +126,7 @@ class Settings:
     pollers: int
     account_max_age: timedelta
     confirmation_patience: timedelta
+    site_silence: timedelta
     development_accounts: Path | None
     waldur_instance: str | None
     intake_keys: Mapping[str, tuple[str, ...]] = field(repr=False)
@@ -293,6 +294,7 @@ def _assemble(
         pollers=values["PHAROS_SITE_API_POLLERS"],
         account_max_age=timedelta(seconds=values["RESOURCE_PROVISIONING_ACCOUNT_MAX_AGE_SECONDS"]),
         confirmation_patience=timedelta(seconds=values["PHAROS_EXECUTION_CONFIRMATION_SECONDS"]),
+        site_silence=timedelta(seconds=values["PHAROS_EXECUTION_SILENCE_SECONDS"]),
         development_accounts=values["PHAROS_DEVELOPMENT_ACCOUNTS"],
         waldur_instance=values["RESOURCE_PROVISIONING_WALDUR_INSTANCE"],
         intake_keys=keys,

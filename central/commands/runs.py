@@ -19,11 +19,13 @@ def runs() -> None:
 @click.option("--by", required=True, help="Who looked at the Site: a name others can ask. Kept.")
 @click.option("--reason", required=True, help="Why nothing of it is left there. Kept, and shown to members.")
 def runs_settle(run_id: UUID, by: str, reason: str) -> None:
-    """Settle the cleanup of an ended Run that its Site refused, or will never answer.
+    """Settle a Run whose cleanup its Site refused, or about which the Site will never answer.
 
-    The member's account is then released: the Site may remove it. Do it only after looking at the Site. A
-    member with `run.cleanup` can have the Site asked again first (POST …/runs/{runId}/cleanup). A Run that is
-    still `cancelling` has not ended: the Site owes a word about its stage, and there is no cleanup yet.
+    The member's account is then released: the Site may remove it. Do it only after looking at the Site:
+    nothing of the Run may run there. A member with `run.cleanup` can have a refused cleanup asked for again
+    first (POST …/runs/{runId}/cleanup). A Run that is `cancelling` ends by this as it was asked to end, with
+    the reason `settled_by_operator`, after no word of the Site for PHAROS_EXECUTION_SILENCE_SECONDS.
+    A Run whose end nobody asked for is not settled: have it cancelled first.
     """
     with told():
         from central.processes.settling import settle_run

@@ -68,6 +68,13 @@ _STEPS: Final = {
         "The Site cleaned up, or an operator settled it.",
         "Nothing is left to do.",
     ),
+    Refusal.SITE_AWAITED: ProblemSpec(
+        "site_awaited",
+        409,
+        "The Site is still awaited",
+        "The Run's end was asked for too short a time ago for an operator's word to stand for the Site's.",
+        "Wait for the Site, or settle the Run after `PHAROS_EXECUTION_SILENCE_SECONDS` without a word of it.",
+    ),
 }
 _PLANS: Final = {
     PlanRefusal.ALLOCATION_UNKNOWN: ALLOCATION_UNKNOWN,

@@ -12,7 +12,7 @@ from central.execution.adapters.run_evidence import KnownCommand, KnownRun, RunE
 from central.execution.application.ports import AccountAwaits, AccountChanged
 from central.execution.domain.maintenance import in_force
 from central.execution.domain.run import Cleanup, Run, RunState, Stage
-from central.execution.domain.words import CLEANUP_REFUSED, words_of
+from central.execution.domain.words import CLEANUP_REFUSED, SITE_SILENT, words_of
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.domain.grant import Scope
 from central.kernel.database import Database
@@ -213,9 +213,11 @@ def _end(
     given = RunEvidence(database).credentials(run.run_id)
     yield Link("credentials", f"{given.asked} asked for, {given.outstanding} not taken back", None, None)
     said = "said to the others" if known.published == known.revision else "NOT yet said to the others"
-    kept = "released" if known.released else "kept for it"
+    kept = "no, it is released" if known.released else "yes, until the Run is over and cleaned up"
     if known.cleanup_refusal is not None:
-        kept = f"KEPT until the refused cleanup is over. {CLEANUP_REFUSED.remedy}"
+        kept = f"yes, until the refused cleanup is over. {CLEANUP_REFUSED.remedy}"
+    elif run.state is RunState.CANCELLING:
+        kept = f"yes, until the Site answers. {SITE_SILENT.remedy}"
     yield Link("account kept", f"{kept}; revision {known.revision} {said}", None, None)
     for use in PostgresAudit(database).uses(run.run_id):
         yield link(

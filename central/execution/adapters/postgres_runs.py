@@ -217,7 +217,11 @@ def _row(run: Run) -> dict[str, object]:
 def _acknowledged(run: Run) -> list[UUID]:
     """The commands a Site need not be told again."""
     stages = run.attempt.stages
-    known = [each.command_id for each in stages if each.acknowledgement is not None]
+    known = [
+        each.command_id
+        for each in stages
+        if each.acknowledgement is not None or (run.ended and each.outstanding)
+    ]
     known += [command for each in stages for command in each.expired]
     if run.cancellation is not None and run.cancellation.acknowledged:
         known.append(run.cancellation.command_id)

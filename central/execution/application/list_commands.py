@@ -76,8 +76,8 @@ class ListCommands:
         if not isinstance(listed.action, Submit):
             return now + ANSWER_LIFETIME
         run = listed.run
-        if run.attempt.attempt_id != listed.attempt_id:
-            return listed.issued_at  # an earlier attempt's: nothing of it is begun any more
+        if run.ended or run.attempt.attempt_id != listed.attempt_id:
+            return listed.issued_at  # it is over, or an earlier attempt's: nothing of it is begun any more
         permission = permission_of(listed.action.stage)
         try:
             decided = asked.decide(run.request.project_id, run.created_by, permission)

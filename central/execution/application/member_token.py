@@ -110,7 +110,7 @@ class FetchMemberToken:
 def _unacknowledged(run: Run, command: UUID) -> Stage:
     for stage in run.attempt.stages:
         if stage.command_id == command:
-            if stage.state is not StageState.ISSUED:
+            if stage.state is not StageState.ISSUED or run.ended:
                 raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
             return stage
     raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)

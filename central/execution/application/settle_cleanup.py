@@ -1,7 +1,7 @@
-"""Who ends a cleanup the Site did not do: a member asks again, an operator settles (E7, P28, S11)."""
+"""Who ends what the Site did not: a member asks for a cleanup again, an operator settles (E7, P28, S11)."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from central.execution.application.permitted import Use
@@ -36,13 +36,17 @@ class CleanUpRun:
 
 @dataclass(frozen=True, slots=True)
 class SettleRun:
-    """An operator's word instead of the Site's; the same word again is told the same."""
+    """An operator's word instead of the Site's; the same word again is told the same.
+
+    `silence`: see `settle`.
+    """
 
     runs: Runs
+    silence: timedelta
 
     def __call__(self, run_id: UUID, settlement: Settlement) -> Saved:
         """The Run whose account is released. `RunUnknown`, `StepRefused`, `Unavailable`."""
         command = StoreCommand.named(f"settle {run_id} {settlement.by} {settlement.reason}")
         return self.runs.move(
-            command, run_id, lambda run: settle(run, settlement, settlement.at), settlement.at
+            command, run_id, lambda run: settle(run, settlement, self.silence), settlement.at
         )

@@ -11,6 +11,8 @@
 5. The chain's end is the Git server's word, not the Site's: until `confirm_output` the Run still runs.
 6. Whatever was ever issued is cleaned up once; only a cleanup that is done releases the account (P27). One
    the Site refuses stays refused, with its reason, until it is asked for again or settled (`settling`).
+7. An ended Run whose stage the Site still owes a word about was ended by an operator: such a word moves
+   nothing.
 """
 
 from dataclasses import dataclass, replace
@@ -47,7 +49,7 @@ REISSUED_AT_ONCE: Final = 3
 OUTPUT_OVERDUE: Final = "output_unconfirmed_in_time"
 OUTPUT_UNCONFIRMED: Final = "output_unconfirmed"
 _END: Final = {Verdict.CANCELLED: RunState.CANCELLED, Verdict.TIMED_OUT: RunState.TIMED_OUT}
-_ASKED: Final = {
+ASKED: Final = {
     EndCause.MEMBER_ASKED: RunState.CANCELLED,
     EndCause.DEADLINE_PASSED: RunState.TIMED_OUT,
     EndCause.ACCOUNT_UNCONFIRMED: RunState.FAILED,
@@ -66,6 +68,7 @@ class Refusal(StrEnum):
     ATTEMPT_LIMIT = "attempt_limit"
     CLEANUP_NOT_REFUSED = "cleanup_not_refused"
     CLEANUP_SETTLED = "cleanup_settled"
+    SITE_AWAITED = "site_awaited"
 
 
 class StepRefused(Exception):
@@ -110,7 +113,7 @@ def hold(run: Run, reason: WaitReason, now: datetime) -> Step:
 
 
 def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -> Step:
-    """Rules 2 and 3. Raises `StepRefused`."""
+    """Rules 2, 3 and 7. Raises `StepRefused`."""
     if run.cancellation is not None and run.cancellation.command_id == command:
         cancelled = replace(run.cancellation, acknowledged=True)
         return Step(run if run.cancellation.acknowledged else replace(run, cancellation=cancelled))
@@ -125,6 +128,8 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
         if _same(stage.acknowledgement, said):
             return Step(run)
         raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+    if run.ended and stage.outstanding:
+        return Step(run)
     known = replace(stage, acknowledgement=said)
     if said.accepted:
         return Step(_staged(run, now, replace(known, state=StageState.SUBMITTED)))
@@ -139,7 +144,7 @@ def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -
 
 
 def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Step:
-    """Rules 1, 2, 4, 5 and 6. Raises `StepRefused`."""
+    """Rules 1, 2, 4, 5, 6 and 7. Raises `StepRefused`."""
     if run.cleanup is not None and command in (run.cleanup.command_id, *run.cleanup.expired):
         return _cleaned(run, run.cleanup, command, result, now)
     if run.cancellation is not None and run.cancellation.command_id == command:
@@ -149,6 +154,8 @@ def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Ste
         if replace(stage.result, result_id=result.result_id) == result:
             return Step(run)
         raise StepRefused(Refusal.COMMAND_ACKNOWLEDGED)
+    if run.ended and stage.outstanding:
+        return Step(run)
     if stage.state is not StageState.SUBMITTED:
         raise StepRefused(Refusal.COMMAND_NOT_ACKNOWLEDGED)
     done = _staged(run, now, replace(stage, state=StageState.DONE, result=result))
@@ -206,7 +213,7 @@ def overdue(run: Run, patience: timedelta, now: datetime) -> Step:
 
 
 def _ask_end(run: Run, asked: Cancellation, now: datetime) -> Step:
-    if not any(_outstanding(each) for each in run.attempt.stages):
+    if not any(each.outstanding for each in run.attempt.stages):
         return _cancelled(replace(run, cancellation=asked), now)
     command = command_id(run, "cancel", 1)
     ordered = replace(asked, command_id=command)
@@ -217,11 +224,7 @@ def _ask_end(run: Run, asked: Cancellation, now: datetime) -> Step:
 def _cancelled(run: Run, now: datetime) -> Step:
     """The end that was asked for."""
     cause = run.cancellation.cause if run.cancellation is not None else EndCause.MEMBER_ASKED
-    return _end(run, _ASKED[cause], cause.value, now)
-
-
-def _outstanding(stage: Stage) -> bool:
-    return stage.state in (StageState.ISSUED, StageState.SUBMITTED)
+    return _end(run, ASKED[cause], cause.value, now)
 
 
 def _issue(run: Run, name: StageName) -> Step:

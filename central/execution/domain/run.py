@@ -148,6 +148,11 @@ class Stage:
     result: Result | None = None
     expired: tuple[UUID, ...] = ()
 
+    @property
+    def outstanding(self) -> bool:
+        """The Site owes a word about it."""
+        return self.state in (StageState.ISSUED, StageState.SUBMITTED)
+
 
 @dataclass(frozen=True, slots=True)
 class Cancellation:
@@ -178,7 +183,8 @@ class Cleanup:
     """The last command: grant, helper and CA go; never a member's file (S4).
 
     `refusal` says why the Site did not do it, and stands until it is asked again or settled; `expired` are
-    earlier commands of it. `actor` asked for it again; None: central asked, as it does once a Run.
+    earlier commands of it. `actor` asked for it again; None: central asked, as it does once a Run. No
+    `issues`: the Site was never asked, an operator's word stands instead.
     """
 
     command_id: UUID
@@ -258,7 +264,9 @@ class Run:
 
     @property
     def settled(self) -> bool:
-        """Its end is whole: no command of the latest attempt is left without the Site's word."""
+        """Its end is whole: no command of the latest attempt is left without the Site's word, or that of an
+        operator instead.
+        """
         asked = self.cancellation
         told = asked is None or asked.command_id is None or asked.acknowledged
         return self.released and told

@@ -11,6 +11,7 @@ from typing import Final
 
 from central.execution.domain.progress import OUTPUT_OVERDUE, OUTPUT_UNCONFIRMED
 from central.execution.domain.run import EndCause, WaitReason
+from central.execution.domain.settling import SETTLED
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,10 @@ ENDS: Final[Mapping[str, Words]] = MappingProxyType(
             "The Site did not confirm the account in the time a Run waits for that.",
             "Try it again once the Site confirms the account.",
         ),
+        SETTLED: Words(
+            "Its end was asked for and the Site never answered; an operator saw that nothing of it is left.",
+            "Try it again once the Site answers.",
+        ),
         OUTPUT_OVERDUE: Words(
             "Nobody could ask the Git host for the output in the time a Run waits for that.",
             "Look at the Run's ref at the Git host yourself, or try the Run again.",
@@ -81,6 +86,10 @@ CLEANUP_REFUSED: Final = Words(
     "The Site did not clean up, so the member's account there is kept.",
     "A member with `run.cleanup` asks again, or an operator who looked at the Site settles it: "
     "`pharos-central runs settle`.",
+)
+SITE_SILENT: Final = Words(
+    "The Run has to end and the Site has not said what became of its stage.",
+    "If it never answers, an operator who looked at the Site settles it: `pharos-central runs settle`.",
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import uuid4
 
 from central.kernel.database import Database, DatabaseOptions
@@ -10,6 +9,7 @@ from central.kernel.observability import Metrics
 from central.processes.overview import build_app
 from tests.html import words
 from tests.postgres.conftest import PgServer
+from tests.postgres.execution.operator import links, settle
 from tests.postgres.execution.site import ScriptedSite, finish, started
 from tests.postgres.execution.world import Member, World
 from tests.postgres.kernel.waiting import until
@@ -28,16 +28,6 @@ def failed(world: World, site: ScriptedSite, member: Member) -> str:
     return run
 
 
-def links(world: World, run: str) -> dict[str, str]:
-    """What an operator is told of a Run."""
-    return {each["link"]: each["text"] for each in world.operator("explain", "run", run)["links"]}
-
-
-def settle(world: World, run: str, reason: str) -> Any:
-    variables = {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator")}
-    return world.programs.run(variables, "runs", "settle", run, "--by", "ops@test", "--reason", reason)
-
-
 def test_e1_a_run_tried_again_keeps_its_account_and_ends_true(world: World, site: ScriptedSite) -> None:
     member, other = world.new_member(), world.new_member()
     run = failed(world, site, member)
@@ -50,7 +40,7 @@ def test_e1_a_run_tried_again_keeps_its_account_and_ends_true(world: World, site
     status, again = world.as_member(other, "POST", f"/runs/{run}/retry", PLAIN, key)
     assert (status, again["state"], again["attempts"][1]["askedBy"]) == (202, "running", other.party)
     early = settle(world, run, "it runs")
-    assert (early.returncode, "has no cleanup to settle" in early.stderr) == (3, True)
+    assert (early.returncode, "nobody asked for its end" in early.stderr) == (3, True)
     assert ", in " in links(world, run)["deadline"]
     assert world.as_member(other, "POST", f"/runs/{run}/retry", PLAIN, key) == (202, again)
     until(lambda: world.retained()[0] == 200 and member.username in world.retained()[1])

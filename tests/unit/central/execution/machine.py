@@ -30,7 +30,7 @@ from central.execution.domain.progress import (
 from central.execution.domain.run import Acknowledgement, Output, Result, Run, RunState, Verdict, WaitReason
 from central.execution.domain.settling import clean_up_again, settle
 from central.execution.domain.waiting import Circumstances, reconsider
-from tests.unit.central.execution.run_model import ENDED, ORDER, Model
+from tests.unit.central.execution.run_model import ENDED, ORDER, SILENCE, Model
 from tests.unit.central.execution.settled import OPERATOR
 from tests.unit.central.execution.values import (
     IDENTITY,
@@ -113,7 +113,7 @@ class RunMachine(RuleBasedStateMachine):
     def the_site_answers_a_stage(self, said: str) -> None:
         named, now = self._at_hand(Submit), self.now
         word: Acknowledgement = accepted() if said == "accepted" else refused(said)
-        if said == "accepted":
+        if said == "accepted" and not self.model.ended:
             self.jobs.append((self.run.attempt.attempt_id, str(self.model.at)))
         self.model.answer(said)
         self._say(lambda run: acknowledge(run, named, replace(word, ack_id=uuid4()), now))
@@ -242,10 +242,18 @@ class RunMachine(RuleBasedStateMachine):
     def a_member_asks_for_the_cleanup(self) -> None:
         self._both_after(self.model.clean_again, lambda: clean_up_again(self.run, OTHER, self.now))
 
-    @precondition(lambda self: self.model.ended)
     @rule()
     def an_operator_settles(self) -> None:
-        self._both_after(self.model.settle, lambda: settle(self.run, OPERATOR, self.now))
+        said = replace(OPERATOR, at=self.now)
+        self._both_after(self.model.settle, lambda: settle(self.run, said, SILENCE))
+
+    @precondition(lambda self: self.model.state == "cancelling")
+    @rule(short=st.sampled_from((timedelta(0), timedelta(seconds=1))))
+    def the_site_falls_silent(self, short: timedelta) -> None:
+        """For as long as an operator's word has to wait, to the second."""
+        assert self.model.changed is not None
+        self.time_passes(max(timedelta(0), self.model.changed + SILENCE - short - self.now))
+        self.an_operator_settles()
 
     @rule(held=st.booleans())
     def a_member_tries_again(self, held: bool) -> None:

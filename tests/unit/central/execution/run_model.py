@@ -25,6 +25,7 @@ ORDER = (
 )
 ENDED = ("completed", "failed", "cancelled", "timed_out")
 AT_ONCE, ATTEMPTS, REPOSITORY_AGAIN = 3, 10, timedelta(minutes=5)
+SILENCE = timedelta(minutes=10)
 
 
 @dataclass
@@ -125,6 +126,8 @@ class Model:
 
     def answer(self, said: str) -> None:
         """The Site's word about the issued command: accepted, command_expired, or another refusal."""
+        if self.ended:
+            return
         self._touch()
         if said == "accepted":
             self.stage = "submitted"
@@ -145,6 +148,8 @@ class Model:
 
     def verdict(self, verdict: str, *, output: bool) -> None:
         """The end of the submitted job."""
+        if self.ended:
+            return
         self._touch()
         last = self.at == len(STAGES) - 1
         if last and output:
@@ -216,7 +221,16 @@ class Model:
         return None
 
     def settle(self) -> str | None:
-        """An operator's word."""
+        """An operator's word, for a cleanup or for a Site that is silent about a Run that has to end."""
+        if self.state == "cancelling":
+            assert self.changed is not None
+            assert self.cause is not None
+            if self.now < self.changed + SILENCE:
+                return "site_awaited"
+            self.state, self.reason = ENDS[self.cause], "settled_by_operator"
+            self.cancel, self.cleanup = "told", "done"
+            self._touch()
+            return None
         if self.cleanup in (None, "done"):
             return "cleanup_not_refused" if self.cleanup is None else "cleanup_settled"
         self.cleanup = "done"

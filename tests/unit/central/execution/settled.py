@@ -1,10 +1,13 @@
 """Runs that have ended, for tests of what follows."""
 
+from datetime import timedelta
+
 from central.execution.domain.progress import Step, acknowledge, record_result
 from central.execution.domain.run import Output, Run, Settlement, Verdict
 from tests.unit.central.execution.values import NOW, accepted, ended, new_run
 
 OPERATOR = Settlement("operator@example.org", "the host is gone; looked by hand", NOW)
+SILENCE = timedelta(hours=1)
 
 
 def through(step: Step, verdict: Verdict = Verdict.COMPLETED, *, output: Output | None = None) -> Step:

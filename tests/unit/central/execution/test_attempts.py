@@ -26,7 +26,7 @@ from central.execution.domain.progress import (
 from central.execution.domain.run import Run, RunState, StageName, StageState, Verdict, WaitReason
 from central.execution.domain.settling import clean_up_again, settle
 from central.kernel.strict_json import MAX_INTEGER
-from tests.unit.central.execution.settled import OPERATOR, cleaned, failed, settled_run, through
+from tests.unit.central.execution.settled import OPERATOR, SILENCE, cleaned, failed, settled_run, through
 from tests.unit.central.execution.values import MEMBER, NOW, OTHER, accepted, ended, new_run, refused
 
 
@@ -159,11 +159,11 @@ def test_p28_a_cleanup_that_runs_out_is_asked_for_again_a_few_times() -> None:
 
 def test_p28_an_operators_word_releases_the_account_with_name_and_reason() -> None:
     over = failed(new_run())
-    done = settle(over.run, OPERATOR, NOW).run
+    done = settle(over.run, OPERATOR, SILENCE).run
     assert (done.released, done.settled, done.cleanup and done.cleanup.settlement) == (True, True, OPERATOR)
     for run, why in ((done, Refusal.CLEANUP_SETTLED), (new_run().run, Refusal.CLEANUP_NOT_REFUSED)):
         with pytest.raises(StepRefused) as refusal:
-            settle(run, OPERATOR, NOW)
+            settle(run, OPERATOR, SILENCE)
         assert refusal.value.refusal is why
     with pytest.raises(StepRefused) as unasked:
         clean_up_again(over.run, OTHER, NOW)
