@@ -179,6 +179,7 @@ def _scope_standing(view: ScopeView, now: datetime) -> dict[str, Any]:
 def _counts(counts: KeyCounts) -> Row:
     return {
         "member": counts.member,
+        "accounts": counts.accounts,
         "active": counts.active,
         "pending": counts.pending,
         "removing": counts.removing,

@@ -18,13 +18,16 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell. `at`: the instant its words tell of; `href`: a page of ours; `note`: a second line."""
+    """One cell. `at`: the instant its words tell of; `href`: a page of ours; `note`: a second line; `exact`:
+    the machine's value of the words, for a title.
+    """
 
     text: str
     at: str | None = None
     href: str | None = None
     standing: Standing | None = None
     note: str | None = None
+    exact: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from central.web.known import Row, Rows
 from central.web.model import Anchor, Cell, Standing, Table
-from central.web.words import age_words
+from central.web.words import age_words, amount_words
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 _KEY_STATES: Final = ("active", "pending", "removing", "removed", "held", "refused")
@@ -29,10 +29,16 @@ def standing(row: Row, now: datetime) -> Cell:
 
 
 def amounts(limits: Mapping[str, int] | None) -> Cell:
-    """Limits in canonical units (X3); None is "not known", which is not nothing."""
+    """Limits with their units (X3), as they are in the title; None is "not known", which is not nothing."""
     if limits is None:
         return Cell("not known")
-    return Cell(", ".join(f"{name} {amount}" for name, amount in sorted(limits.items())) or "nothing")
+    if not limits:
+        return Cell("nothing")
+    pairs = sorted(limits.items())
+    return Cell(
+        ", ".join(amount_words(name, amount) for name, amount in pairs),
+        exact=", ".join(f"{name} {amount}" for name, amount in pairs),
+    )
 
 
 def allocation_href(allocation: str) -> str:
@@ -154,13 +160,15 @@ def keys(site: str, found: Rows, now: datetime) -> Table:
     rows = [
         (
             Cell(row["member"], href=account_href(site, row["member"])),
+            Cell(row["accounts"] or "not known"),
             *(Cell(str(row[state])) for state in _KEY_STATES),
             moment(row["reportedAt"], now),
         )
         for row in found.rows
     ]
     columns = (
-        "Member", "Applied", "Waiting", "Being removed", "Removed", "Held", "Refused", "Site last reported",
+        "Member", "Account", "Applied", "Waiting", "Being removed", "Removed", "Held", "Refused",
+        "Site last reported",
     )  # fmt: skip
     return Table(
         f"SSH keys of members at {site}", columns, rows, "None.", _more(site, "keys", "the SSH keys", found)

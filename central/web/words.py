@@ -1,10 +1,11 @@
-"""Ages and times in words, for people who read or hear the page."""
+"""Ages, times and amounts in words, for people who read or hear the page."""
 
 from datetime import datetime
 from typing import Final
 
 from central.kernel.times import parse_rfc3339
 
+_BYTES: Final = tuple((1024**power, name) for power, name in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")))
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -26,3 +27,19 @@ def span_words(seconds: int) -> str:
         if parts and (len(parts) == 2 or not count):
             break
     return " ".join(parts) or "0 seconds"
+
+
+def amount_words(component: str, amount: int) -> str:
+    """An amount in canonical units (X3) with its unit: "2 CPU", "1500 millicores of CPU", "16 GiB memory". A
+    larger unit only where it is exact; nothing is rounded.
+    """
+    if component == "cpu":
+        whole, rest = divmod(amount, 1000)
+        return f"{amount} millicores of CPU" if rest else f"{whole} CPU"
+    if component.startswith("gpu."):
+        return f"{amount} {component.removeprefix('gpu.')} GPU{'' if amount == 1 else 's'}"
+    name = component.replace("_", " ")
+    for size, unit in _BYTES:
+        if amount and amount % size == 0:
+            return f"{amount // size} {unit} {name}"
+    return f"{amount} byte{'' if amount == 1 else 's'} {name}"

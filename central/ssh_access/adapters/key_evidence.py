@@ -34,7 +34,9 @@ class _ChangeRow:
 
 @dataclass(frozen=True, slots=True)
 class KeyCounts:
-    """How many of a member's keys are in each state at a Site; when the Site last spoke of any."""
+    """How many of a member's keys are in each state at a Site; when the Site last spoke of any; the names of
+    the accounts they are for, None where none is known.
+    """
 
     member: str
     active: int
@@ -44,6 +46,7 @@ class KeyCounts:
     held: int
     refused: int
     reported_at: datetime | None
+    accounts: str | None
 
 
 def key_counts(database: Database, site: str, after: str, limit: int) -> Sequence[KeyCounts]:

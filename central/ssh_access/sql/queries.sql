@@ -132,11 +132,11 @@ SELECT c.sequence, c.recorded_at, c.superseded_by IS NULL AS listed, f.head
  WHERE c.change_id = %(change_id)s;
 
 -- name: key_counts
--- How many of each member's keys are in which state at a Site, in the order of members.
+-- How many of each member's keys are in which state at a Site, and for which accounts, in the order of members.
 SELECT member, count(*) FILTER (WHERE state = 'active') AS active, count(*) FILTER (WHERE state = 'pending') AS pending,
        count(*) FILTER (WHERE state = 'removing') AS removing, count(*) FILTER (WHERE state = 'removed') AS removed,
        count(*) FILTER (WHERE state = 'held') AS held, count(*) FILTER (WHERE state = 'refused') AS refused,
-       max(reported_at) AS reported_at
+       max(reported_at) AS reported_at, string_agg(DISTINCT username, ', ' ORDER BY username) AS accounts
   FROM ssh_access.member_keys
  WHERE site = %(site)s AND member > %(after)s
  GROUP BY member ORDER BY member LIMIT %(limit)s;

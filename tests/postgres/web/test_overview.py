@@ -51,7 +51,7 @@ def test_o1_what_a_site_reported_stands_there_with_its_age(
     text = overview.page()
     shown = part(text, "slurm-allocations")
     assert "p1-alloc1" in shown
-    assert "ready fresh 30 seconds ago cpu 144000, gpu.gh200 2, memory 515396075520" in shown
+    assert "ready fresh 30 seconds ago 144 CPU, 2 gh200 GPUs, 480 GiB memory" in shown
     assert f'<time datetime="{AT}">30 seconds ago</time>' in text
     accounts = part(text, "slurm-accounts")
     assert "u1" in accounts
@@ -179,8 +179,8 @@ def test_e6_keys_are_counted_by_member_and_lead_to_each_link(
             wanted = AddRequest(command(), MemberId(member), Site("slurm"), "<b>laptop", ed25519(number))
             add(wanted, now)
     text = overview.page()
-    assert "alice 0 2 0 0 0 0 never" in part(text, "slurm-keys")
-    assert "bob|evil/../x 0 1 0 0 0 0 never" in part(text, "slurm-keys")
+    assert "alice u1 0 2 0 0 0 0 never" in part(text, "slurm-keys")
+    assert "bob|evil/../x u1 0 1 0 0 0 0 never" in part(text, "slurm-keys")
     hrefs = [str(one.attributes.get("href")) for one in parsed(text).all("a")]
     assert [one for one in hrefs if one.startswith("/sites/slurm/accounts/")] == [
         "/sites/slurm/accounts/alice"

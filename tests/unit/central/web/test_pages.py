@@ -20,7 +20,7 @@ from central.web.known import Row, Rows, Want
 from central.web.model import Part, Standing
 from central.web.render import MEDIA_TYPE, Renderer
 from central.web.routes import OverviewRoutes, require_loopback_host
-from central.web.words import age_words, span_words
+from central.web.words import age_words, amount_words, span_words
 from tests.html import faults
 
 NOW = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
@@ -32,7 +32,7 @@ ALLOCATION = {
     "reasons": ["project_unbound", "provisioning"],
     "configured": None,
     "applied": {},
-    "used": {"memory": 2, "cpu": 1},
+    "used": {"memory": 16777216000, "cpu": 144000},
     "lastSeenAt": "2026-11-02T10:00:00Z",
     "standing": "fresh",
     "staleSince": None,
@@ -126,12 +126,45 @@ def test_o1_ages_are_words(at: str, words: str) -> None:
     assert span_words(0) == "0 seconds"
 
 
+@pytest.mark.parametrize(
+    ("component", "amount", "words"),
+    [
+        ("cpu", 0, "0 CPU"),
+        ("cpu", 144_000, "144 CPU"),
+        ("cpu", 144_001, "144001 millicores of CPU"),
+        ("memory", 0, "0 bytes memory"),
+        ("memory", 1, "1 byte memory"),
+        ("memory", 1023, "1023 bytes memory"),
+        ("memory", 515_396_075_520, "480 GiB memory"),
+        ("memory", 515_396_075_521, "515396075521 bytes memory"),
+        ("ephemeral_storage", 1024, "1 KiB ephemeral storage"),
+        ("storage", 5 * 1024**5, "5120 TiB storage"),
+        ("gpu.gh200", 1, "1 gh200 GPU"),
+        ("gpu.a100_80", 2, "2 a100_80 GPUs"),
+    ],
+)
+def test_x3_an_amount_has_its_unit_and_is_never_rounded(component: str, amount: int, words: str) -> None:
+    assert amount_words(component, amount) == words
+
+
+def test_e6_a_members_keys_name_the_account_where_it_is_known() -> None:
+    row = dict.fromkeys(("active", "pending", "removing", "removed", "held", "refused"), 0)
+    rows = [{**row, "member": "m", "accounts": name, "reportedAt": None} for name in ("u1", None)]
+    table = tables.keys("slurm", Rows(rows), NOW)
+    assert [[cell.text for cell in cells[:2]] for cells in table.rows] == [["m", "u1"], ["m", "not known"]]
+
+
 def test_p4_limits_not_known_are_not_nothing() -> None:
     table = tables.allocations("slurm", Rows([ALLOCATION], "place/1"), NOW)
     ((name, state, standing, _, configured, applied, used, project),) = table.rows
     assert (name.text, state.note) == ("no native name yet", "project_unbound, provisioning")
     assert (standing.text, standing.standing) == ("fresh", Standing.FRESH)
-    assert (configured.text, applied.text, used.text) == ("not known", "nothing", "cpu 1, memory 2")
+    assert (configured.text, applied.text, used.text) == (
+        "not known",
+        "nothing",
+        "144 CPU, 16000 MiB memory",
+    )
+    assert (applied.exact, used.exact) == (None, "cpu 144000, memory 16777216000")
     assert project.text == "no Project proven yet"
     assert table.more is not None
     assert table.more.href == "/sites/slurm/allocations?after=place%2F1"
