@@ -32,9 +32,10 @@ def view_list(as_json: bool) -> None:
             return
         for scope in found:
             why = f"  does not answer: {scope['unusable']}" if scope["unusable"] else ""
-            click.echo(
-                f"{scope['scope']:<12} {scope['phase']:<14} checked {scope['checkedAt'] or 'never'}{why}"
-            )
+            back = scope["refusedPosition"]
+            waits = f"  Beto went back to {back}: accept-restored waits" if back is not None else ""
+            checked = scope["checkedAt"] or "never"
+            click.echo(f"{scope['scope']:<12} {scope['phase']:<14} checked {checked}{why}{waits}")
 
 
 @view.command("accept-restored")
@@ -44,10 +45,22 @@ def accept_restored(scope: str, dry_run: bool) -> None:
     """Accept that Beto was restored from a copy: the scope is then repaired from what Beto says now.
 
     A Beto that speaks of an earlier moment than the one that last matched is refused until then: it could be
-    a replica that lags. Do it only once Beto's operators say that their state was restored.
+    a replica that lags. Do it only once Beto's operators say that their state was restored. Refused unless
+    Beto went back since the scope last matched (`view list` says so).
+
+    The scope then does not answer until the provisioning worker has repaired it from Beto, at its next pass.
     """
     with told():
         from central.processes.view import accept_restored as accept
 
         found = accept(settings_of("view_operator"), scope, dry_run=dry_run)
-        click.echo(f"{'would accept: ' if dry_run else ''}{scope} {found['phase']} at {found['position']}")
+        if dry_run:
+            click.echo(
+                f"would accept: {scope} {found['phase']} at {found['position']}, Beto at"
+                f" {found['refusedPosition']}; it would not answer until it is repaired"
+            )
+            return
+        click.echo(
+            f"{scope} {found['phase']}: accepted. It does not answer until the provisioning worker has"
+            " repaired it from Beto, at its next pass; `pharos-central view list` shows when"
+        )

@@ -128,9 +128,9 @@ class BetoView:
         """One pass over a scope."""
         return Synchronise(PostgresView(self.database), self._questions(), self.limits, self.clock, pause)
 
-    def accept_restored(self, scope: Scope) -> None:
-        """An operator says that Beto was restored from a copy: the scope is repaired from it."""
-        PostgresView(self.database).accept_restored(scope)
+    def accept_restored(self, scope: Scope) -> bool:
+        """See `ViewStore`."""
+        return PostgresView(self.database).accept_restored(scope)
 
     def state(self, scope: Scope) -> ScopeView:
         """The scope as it stands."""

@@ -52,6 +52,10 @@ class SettlementRefused(Exception):
         self.code = code
 
 
+class NothingToAccept(Exception):
+    """No earlier position of Beto's was refused; the message is the view's scope."""
+
+
 class StartRefused(Exception):
     """What the settings ask for must not run; the message says what to change."""
 
@@ -64,6 +68,7 @@ OperatorRefused: Final = (
     KeyUnknown,
     AllocationUnknown,
     MemberUnknown,
+    NothingToAccept,
     ProjectAmbiguous,
     ProjectUnknown,
     DeadLetterUnknown,
@@ -114,6 +119,12 @@ def refusal_of(error: Exception) -> tuple[str, str]:
         RunUnknown: (
             "run_unknown",
             f"there is no Run {error}; `pharos-central show runs` shows those that are",
+        ),
+        NothingToAccept: (
+            "nothing_to_accept",
+            f"Beto spoke of no earlier position since the {error} last matched: nothing waits to be accepted;"
+            " `pharos-central view list` says when one does, and why a scope does not answer. If Beto was"
+            " restored just now, wait for the next comparison (a minute)",
         ),
         KeyUnknown: ("key_unknown", "there is no key of this id"),
         MigrationRefused: ("schema_refused", str(error)),

@@ -8,6 +8,7 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.times import format_rfc3339, utc_now
 from central.processes.broker_link import as_owner
 from central.processes.operator import NAME
+from central.processes.refusals import NothingToAccept
 from central.projects.adapters.postgres_view import PostgresView
 from central.projects.domain.ids import Scope
 from central.projects.domain.view import ScopeView, ViewLimits
@@ -21,12 +22,16 @@ def list_scopes(settings: Settings) -> list[dict[str, object]]:
 
 
 def accept_restored(settings: Settings, scope: str, *, dry_run: bool) -> dict[str, object]:
-    """Lets the scope be repaired from an earlier position of Beto's; the scope afterwards."""
+    """Lets the scope be repaired from an earlier position of Beto's; the scope afterwards, or as it is.
+
+    Raises `NothingToAccept` where Beto spoke of no earlier position since the scope last matched.
+    """
     with _opened(settings) as database:
         store = PostgresView(database)
-        if not dry_run:
-            store.accept_restored(Scope(scope))
-        return scope_row(store.state(Scope(scope)), utc_now())
+        found = store.state(Scope(scope))
+        if found.refused_position is None or not (dry_run or store.accept_restored(Scope(scope))):
+            raise NothingToAccept(scope)
+        return scope_row(found if dry_run else store.state(Scope(scope)), utc_now())
 
 
 @contextmanager
@@ -43,6 +48,7 @@ def scope_row(view: ScopeView, now: datetime) -> dict[str, object]:
         "scope": view.scope.value,
         "phase": view.phase.value,
         "position": view.position,
+        "refusedPosition": view.refused_position,
         "checkedAt": format_rfc3339(view.checked_at) if view.checked_at else None,
         "unusable": view.unusable(now, ViewLimits()),
     }

@@ -101,9 +101,22 @@ class PostgresView:
         """See `ViewStore`."""
         self._change(scope, lambda view: view.diverged(reason))
 
-    def accept_restored(self, scope: Scope) -> None:
+    def refuse(self, scope: Scope, position: int) -> None:
         """See `ViewStore`."""
-        self._change(scope, lambda view: view.restored() if view.position is not None else view)
+        self._change(scope, lambda view: view.refused(position) if view.went_back(position) else view)
+
+    def accept_restored(self, scope: Scope) -> bool:
+        """See `ViewStore`."""
+        accepted = False
+
+        def accept(view: ScopeView) -> ScopeView:
+            nonlocal accepted
+            after = view.restored()
+            accepted = after is not view
+            return after
+
+        self._change(scope, accept)
+        return accepted
 
     def begin(
         self, scope: Scope, now: datetime, limits: ViewLimits, *, looking: bool = False

@@ -59,6 +59,7 @@ class ScopeRow:
     checked_at: datetime | None
     held_until: datetime | None
     reason: str | None
+    refused_position: int | None
 
     def view(self) -> ScopeView:
         """The row as a domain value."""
@@ -70,6 +71,7 @@ class ScopeRow:
             stored_instant(self.checked_at) if self.checked_at else None,
             stored_instant(self.held_until) if self.held_until else None,
             self.reason,
+            self.refused_position,
         )
 
 
@@ -83,6 +85,7 @@ def scope_params(view: ScopeView) -> dict[str, object]:
         "checked_at": view.checked_at,
         "held_until": view.held_until,
         "reason": view.reason,
+        "refused_position": view.refused_position,
     }
 
 

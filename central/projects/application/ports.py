@@ -105,8 +105,14 @@ class ViewStore(Protocol):
         """The scope is proven wrong: it answers no more until a repair."""
         ...
 
-    def accept_restored(self, scope: Scope) -> None:
-        """Beto was restored from a copy: its earlier position is accepted by the repair that follows."""
+    def refuse(self, scope: Scope, position: int) -> None:
+        """Beto spoke of this earlier moment, and is not followed there."""
+        ...
+
+    def accept_restored(self, scope: Scope) -> bool:
+        """Beto was restored from a copy: its earlier position is accepted by the repair that follows. False,
+        and nothing changed, where no earlier position was refused.
+        """
         ...
 
     def begin(

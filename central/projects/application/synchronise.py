@@ -163,10 +163,10 @@ class Synchronise:
         except AnswerMalformed as error:
             return Synchronised(Pass.UNREADABLE, reason=f"answer_malformed: {error}")
 
-    @staticmethod
-    def _went_back(view: ScopeView, manifest: Manifest) -> Synchronised | None:
+    def _went_back(self, view: ScopeView, manifest: Manifest) -> Synchronised | None:
         if not view.went_back(manifest.position):
             return None
+        self.store.refuse(view.scope, manifest.position)
         return Synchronised(
             Pass.WENT_BACK,
             reason=f"Beto's position is {manifest.position}; {view.position} has matched before",

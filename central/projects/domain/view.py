@@ -41,7 +41,8 @@ class ViewLimits:
 @dataclass(frozen=True, slots=True)
 class ScopeView:
     """One scope. `epoch` counts loads and repairs and is their fencing token; `position` is Beto's, of the
-    snapshot that last matched; `checked_at` when that was asked for.
+    snapshot that last matched; `checked_at` when that was asked for. `refused_position` is the earlier one
+    Beto spoke of since: what an operator may accept, if Beto was restored from a copy.
     """
 
     scope: Scope
@@ -51,6 +52,7 @@ class ScopeView:
     checked_at: datetime | None
     held_until: datetime | None
     reason: str | None
+    refused_position: int | None = None
 
     def held(self, now: datetime) -> bool:
         """Whether a load or repair is at work."""
@@ -79,6 +81,7 @@ class ScopeView:
             checked_at=max(now, self.checked_at or now),
             held_until=None,
             reason=None,
+            refused_position=None,
         )
 
     def released(self, reason: str) -> "ScopeView":
@@ -97,11 +100,17 @@ class ScopeView:
         """
         return self.position is not None and position < self.position
 
+    def refused(self, position: int) -> "ScopeView":
+        """Beto spoke of this earlier moment, and is not followed there."""
+        return replace(self, refused_position=position)
+
     def restored(self) -> "ScopeView":
         """An operator says that Beto was restored from a copy: its earlier position counts, after a
-        repair.
+        repair. The very same where no earlier position was refused.
         """
-        return replace(self.diverged("Beto was restored from a copy"), position=0)
+        if self.refused_position is None:
+            return self
+        return replace(self.diverged("Beto was restored from a copy"), position=0, refused_position=None)
 
     def unusable(self, now: datetime, limits: ViewLimits) -> str | None:
         """Why the scope cannot answer at `now`; None if it can."""

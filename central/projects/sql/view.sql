@@ -1,10 +1,12 @@
 -- name: scope
 -- One scope as it stands.
-SELECT scope, phase, epoch, position, checked_at, held_until, reason FROM projects.scopes WHERE scope = %(scope)s;
+SELECT scope, phase, epoch, position, checked_at, held_until, reason, refused_position
+FROM projects.scopes WHERE scope = %(scope)s;
 
 -- name: scopes
 -- Every scope as it stands.
-SELECT scope, phase, epoch, position, checked_at, held_until, reason FROM projects.scopes ORDER BY scope;
+SELECT scope, phase, epoch, position, checked_at, held_until, reason, refused_position
+FROM projects.scopes ORDER BY scope;
 
 -- name: share_scope
 -- Lets other messages in and keeps loads and repairs out until this transaction ends.
@@ -12,14 +14,14 @@ SELECT epoch FROM projects.scopes WHERE scope = %(scope)s FOR SHARE;
 
 -- name: take_scope
 -- The scope for this transaction alone.
-SELECT scope, phase, epoch, position, checked_at, held_until, reason
+SELECT scope, phase, epoch, position, checked_at, held_until, reason, refused_position
 FROM projects.scopes WHERE scope = %(scope)s FOR UPDATE;
 
 -- name: put_scope
 -- The scope's new state.
 UPDATE projects.scopes
 SET phase = %(phase)s, epoch = %(epoch)s, position = %(position)s, checked_at = %(checked_at)s,
-    held_until = %(held_until)s, reason = %(reason)s
+    held_until = %(held_until)s, reason = %(reason)s, refused_position = %(refused_position)s
 WHERE scope = %(scope)s;
 
 -- name: lock_items

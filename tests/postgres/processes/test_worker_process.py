@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import json
 
+from central.kernel.database import Database, DatabaseOptions
+from central.projects.adapters.postgres_view import PostgresView
+from central.projects.domain.ids import Scope
 from tests.postgres.kernel.waiting import until
 from tests.postgres.processes.rig import Programs, beto_at, get, ports
 
@@ -47,14 +50,23 @@ def test_p20_a_start_without_betos_scope_is_refused_with_the_remedy(programs: Pr
 def test_p14_a_restored_beto_is_accepted_by_an_operator_alone(programs: Programs) -> None:
     programs.administer()
     (port,) = ports(1)
-    with (
-        beto_at(programs) as (beto, _),
-        programs.serving(programs.worker(port), port, "work", "provisioning"),
-    ):
+    worker = programs.worker(port), port, "work", "provisioning"
+    with beto_at(programs) as (beto, _):
         beto.truth.position = 10
-        until(lambda: set(scopes(programs).values()) == {"current"})
+        with programs.serving(*worker):
+            until(lambda: set(scopes(programs).values()) == {"current"})
+            for more in ((), ("--dry-run",)):
+                healthy = programs.run(programs.owner(), "view", "accept-restored", "projects", *more)
+                assert (healthy.returncode, "nothing_to_accept" in healthy.stderr) == (3, True), (
+                    healthy.stderr
+                )
+            assert set(scopes(programs).values()) == {"current"}, "a healthy scope is left alone"
+    with Database(DatabaseOptions(programs.server.admin_url(programs.database))) as database:
+        PostgresView(database).refuse(Scope.PROJECTS, 3)
+    assert "went back to 3" in programs.run(programs.owner(), "view", "list").stdout
     dry = programs.run(programs.owner(), "view", "accept-restored", "projects", "--dry-run")
-    assert dry.stdout.startswith("would accept: projects current")
+    assert dry.stdout.startswith("would accept: projects current at 10, Beto at 3"), dry.stdout + dry.stderr
     done = programs.run(programs.owner(), "view", "accept-restored", "projects")
-    assert done.stdout.strip() == "projects diverged at 0"
+    assert done.stdout.startswith("projects diverged: accepted."), done.stderr
+    assert "until the provisioning worker has repaired it" in done.stdout
     assert scopes(programs) == {"projects": "diverged", "parties": "current", "authorities": "current"}

@@ -247,7 +247,10 @@ def test_a_beto_that_went_back_is_refused_until_an_operator_says_it_was_restored
         "Beto's position is 3; 4 has matched before",
     )
     assert view.resolve.resolve(WALDUR, [REF])[REF] is not None
-    view.store.accept_restored(Scope.PROJECTS)
+    assert view.store.state(Scope.PROJECTS).refused_position == 3
+    assert view.store.accept_restored(Scope.PROJECTS)
+    assert not view.store.accept_restored(Scope.PROJECTS), "once"
+    assert not view.store.accept_restored(Scope.PARTIES), "nothing went back there"
     with pytest.raises(Unavailable, match="restored from a copy"):
         view.resolve.resolve(WALDUR, [REF])
     assert view.synchronise(Scope.PROJECTS).outcome is Pass.REPAIRED

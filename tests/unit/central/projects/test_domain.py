@@ -224,6 +224,17 @@ def test_phases(phase: Phase, begun: Phase, diverged: Phase) -> None:
 
 
 @pytest.mark.parametrize("phase", list(Phase))
+def test_p14_only_an_earlier_position_that_was_refused_is_accepted(phase: Phase) -> None:
+    view = scope(phase)
+    assert view.restored() is view, "nothing waits"
+    accepted = view.refused(3).restored()
+    assert (accepted.position, accepted.refused_position) == (0, None)
+    assert accepted.phase is not Phase.CURRENT
+    caught_up = view.refused(3).matched(42, NOW)
+    assert caught_up.restored() is caught_up, "it was a replica that lagged"
+
+
+@pytest.mark.parametrize("phase", list(Phase))
 def test_only_a_current_and_recently_compared_scope_answers(phase: Phase) -> None:
     view = scope(phase, checked_at=NOW)
     assert (view.unusable(NOW, LIMITS) is None) == (phase is Phase.CURRENT)
