@@ -9,8 +9,9 @@ commands, so that `--version` and `--help` answer at once.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,13 +20,14 @@ from central.commands.explain import explain
 from central.commands.feeds import feeds
 from central.commands.runs import runs
 from central.commands.show import show
-from central.commands.told import REFUSED, settings_of, told
+from central.commands.told import REFUSED, print_list, settings_of, told
 from central.commands.view import view
 from central.dev.commands import dev
 
 if TYPE_CHECKING:
     from central.settings import Process
 
+_GRANT = f"{'GRANT':<36}  {'SITE':<12} {'SCOPES':<22} {'STATE':<8} LAST USED"
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -208,22 +210,17 @@ def grants_issue(
 def grants_list(as_json: bool) -> None:
     """List every grant with its state and last use; no secret."""
     with told():
-        import json
-
         from central.kernel.times import utc_now
         from central.processes.operator import grant_document, list_grants
 
         now = utc_now()
         found = [grant_document(grant, now) for grant in list_grants(settings_of("operator"))]
-        if as_json:
-            click.echo(json.dumps({"schema": 1, "grants": found}))
-            return
-        for grant in found:
-            scopes = ",".join(str(scope) for scope in grant["scopes"])  # type: ignore[attr-defined]
-            used = grant["lastUsedAt"] or "never"
-            click.echo(
-                f"{grant['grantId']}  {grant['site']:<12} {scopes:<22} {grant['state']:<8} used {used}"
-            )
+        print_list("grants", found, _grant, _GRANT, as_json=as_json)
+
+
+def _grant(grant: Mapping[str, Any]) -> str:
+    scopes, used = ",".join(grant["scopes"]), grant["lastUsedAt"] or "never"
+    return f"{grant['grantId']}  {grant['site']:<12} {scopes:<22} {grant['state']:<8} {used}"
 
 
 @grants.command("revoke")
@@ -248,7 +245,7 @@ def evidence() -> None:
 @click.option("--contract", required=True, help="Such as central-bootstrap.")
 @click.option("--revision", required=True, help="The accepted revision, from the release's manifest.")
 @click.option("--component", required=True, help="Such as ssh-access.")
-@click.option("--site", required=True, help="The Site's environment name.")
+@click.option("--site", required=True, help="The Site's environment name, one of PHAROS_SITES.")
 @click.option("--issued-by", required=True, help="Who accepted it.")
 @click.option("--until", required=True, help="An RFC 3339 time, or a span such as 90d.")
 @click.option("--key", "key", required=True, type=_NEW_FILE, help="Path of the SSH private key that signs.")
@@ -278,9 +275,16 @@ def evidence_issue(
     token_keys: tuple[str, ...],
     user_claim: str,
 ) -> None:
-    """Issue and sign one piece of evidence."""
+    """Issue and sign one piece of evidence.
+
+    It reads one setting, PHAROS_SITES: evidence is for a Site of the platform, and for a contract that its
+    component needs (docs/administrator.md, "Evidence").
+    """
     with told():
+        import os
+
         from central.processes.evidence import issue
+        from central.settings import load_sites
 
         signature = issue(
             contract=contract,
@@ -292,6 +296,7 @@ def evidence_issue(
             key=key,
             output=output,
             laboratory=laboratory,
+            sites=load_sites(os.environ),
             token_keys=token_keys,
             user_claim=user_claim,
         )

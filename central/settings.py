@@ -166,6 +166,19 @@ def load_settings(environment: Mapping[str, str], process: Process) -> Settings:
     return _assemble(values, process, keys, ignored)
 
 
+def load_sites(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The platform's Sites, for a command that reads no other setting. Raises `SettingsRefused`."""
+    text = environment.get("PHAROS_SITES") or None
+    if text is None:
+        raise SettingsRefused(
+            ["PHAROS_SITES: missing: the Sites of the platform by environment name (slurm)"]
+        )
+    try:
+        return parse_sites(text)
+    except ValueError as fault:
+        raise SettingsRefused([f"PHAROS_SITES: {fault}"]) from None
+
+
 def _intake_key(site: str) -> str:
     return f"RESOURCE_PROVISIONING_{site.upper().replace('-', '_')}_INTAKE_KEY"
 

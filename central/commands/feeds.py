@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from central.commands.told import settings_of, told
+from central.commands.told import print_list, settings_of, told
 
+_FEED = f"{'SITE':<12} {'SCOPE':<11} {'FEED':<36}  LAST SEQUENCE"
 _SCOPE = click.Choice(["ssh-access", "commands"])
 
 
@@ -27,13 +29,7 @@ def feeds_list(as_json: bool) -> None:
         from central.processes.feeds import feed_document, list_feeds
 
         found = [feed_document(scope, feed) for scope, feed in list_feeds(settings_of("operator"))]
-        if as_json:
-            click.echo(json.dumps({"schema": 1, "feeds": found}))
-            return
-        if not found:
-            click.echo("none", err=True)
-        for feed in found:
-            click.echo(f"{feed['site']:<12} {feed['scope']:<11} {feed['feed']}  {feed['head']}")
+        print_list("feeds", found, _feed, _FEED, as_json=as_json)
 
 
 @feeds.command("renew")
@@ -50,3 +46,7 @@ def feeds_renew(site: str, scope: str | None) -> None:
 
         for renewed, feed in renew_feeds(settings_of("operator"), site, scope):
             click.echo(f"{feed.site} has {renewed} feed {feed.feed} at {feed.head}")
+
+
+def _feed(feed: Mapping[str, Any]) -> str:
+    return f"{feed['site']:<12} {feed['scope']:<11} {feed['feed']}  {feed['head']}"

@@ -6,17 +6,13 @@ Site: 3.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 import click
 
-from central.commands.told import operator_settings, told
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from central.commands.told import operator_settings, print_list, told
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document.")
 _SITE = click.option("--site", help="Of this Site only, by its environment name.")
@@ -43,7 +39,7 @@ def show_projects(as_json: bool) -> None:
     with told():
         from central.processes.show_projects import show_projects as found
 
-        _print("projects", found(operator_settings(None)), _project, _PROJECT_LINE, as_json=as_json)
+        print_list("projects", found(operator_settings(None)), _project, _PROJECT_LINE, as_json=as_json)
 
 
 @show.command("retained")
@@ -54,7 +50,7 @@ def show_retained(site: str, as_json: bool) -> None:
     with told():
         from central.processes.show_retained import show_retained as found
 
-        _print("retained", found(operator_settings(site), site), _retained, _RETAINED, as_json=as_json)
+        print_list("retained", found(operator_settings(site), site), _retained, _RETAINED, as_json=as_json)
 
 
 @show.command("allocations")
@@ -67,7 +63,7 @@ def show_allocations(site: str | None, project: UUID | None, as_json: bool) -> N
         from central.processes.show import show_allocations as found
 
         rows = found(operator_settings(site), site, project)
-        _print("allocations", rows, _allocation, _ALLOCATION, as_json=as_json)
+        print_list("allocations", rows, _allocation, _ALLOCATION, as_json=as_json)
 
 
 @show.command("accounts")
@@ -80,7 +76,7 @@ def show_accounts(site: str | None, project: UUID | None, as_json: bool) -> None
         from central.processes.show import show_accounts as found
 
         rows = found(operator_settings(site), site, project)
-        _print("accounts", rows, _account, _ACCOUNT, as_json=as_json)
+        print_list("accounts", rows, _account, _ACCOUNT, as_json=as_json)
 
 
 @show.command("members")
@@ -98,7 +94,7 @@ def show_members(site: str, project: str, as_json: bool) -> None:
         rows = found(settings, site, the_project(settings, project))
         if rows is None:
             raise ProjectUnknown(project)
-        _print("members", rows, _member, _MEMBER, as_json=as_json)
+        print_list("members", rows, _member, _MEMBER, as_json=as_json)
 
 
 @show.command("runs")
@@ -112,26 +108,7 @@ def show_runs(site: str | None, project: UUID | None, live: bool, as_json: bool)
         from central.processes.explain_execution import show_runs as found
 
         rows = found(operator_settings(site), site, project, live=live)
-        _print("runs", rows, _run, _RUN, as_json=as_json)
-
-
-def _print(
-    what: str,
-    rows: Sequence[Mapping[str, Any]],
-    line: Callable[[Mapping[str, Any]], str],
-    header: str,
-    *,
-    as_json: bool,
-) -> None:
-    if as_json:
-        click.echo(json.dumps({"schema": 1, what: rows}))
-        return
-    if not rows:
-        click.echo("none", err=True)
-        return
-    click.echo(header)
-    for row in rows:
-        click.echo(line(row))
+        print_list("runs", rows, _run, _RUN, as_json=as_json)
 
 
 def _age(row: Mapping[str, Any]) -> str:

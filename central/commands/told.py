@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,3 +59,23 @@ def told() -> Iterator[None]:
         code, text = refusal_of(error)
         click.echo(f"refused ({code}): {text}", err=True)
         sys.exit(REFUSED)
+
+
+def print_list(
+    what: str,
+    rows: Sequence[Mapping[str, Any]],
+    line: Callable[[Mapping[str, Any]], str],
+    header: str,
+    *,
+    as_json: bool,
+) -> None:
+    """A list: one JSON document, or a heading and a line a row; "none" on stderr where there is none."""
+    if as_json:
+        click.echo(json.dumps({"schema": 1, what: rows}))
+        return
+    if not rows:
+        click.echo("none", err=True)
+        return
+    click.echo(header)
+    for row in rows:
+        click.echo(line(row))

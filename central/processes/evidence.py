@@ -1,5 +1,6 @@
 """What `pharos-central evidence` does: no database, one key named by its path."""
 
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
@@ -22,10 +23,11 @@ def issue(
     key: Path,
     output: Path,
     laboratory: bool,
+    sites: Collection[str],
     token_keys: tuple[str, ...] = (),
     user_claim: str = "",
 ) -> Path:
-    """Issues one piece of evidence now; the signature's path. Raises `EvidenceRefused`."""
+    """Issues one piece of evidence now; the signature's path. `sites`: the platform's. `EvidenceRefused`."""
     now = utc_now().replace(microsecond=0)
     statement = Statement(
         contract=contract,
@@ -38,7 +40,7 @@ def issue(
         laboratory=laboratory,
         token_keys=TokenKeys(key_ids=token_keys, user_claim=user_claim) if token_keys or user_claim else None,
     )
-    return IssueEvidence(SignedFiles())(statement, output, key)
+    return IssueEvidence(SignedFiles(), sites)(statement, output, key)
 
 
 def _until(text: str, now: datetime) -> datetime:

@@ -133,9 +133,9 @@ class Central:
         """The member's way through the issuer, at its browser; what stands then (E5)."""
         return self.operator("dev", "consent", "--state", str(self.state), "--member", member).strip()
 
-    def operator(self, *words: str) -> str:
-        """Type ``pharos-central WORDS…``; returns what it prints."""
-        return run(_central(*words), env=_environment()).stdout
+    def operator(self, *words: str, **settings: str) -> str:
+        """Type ``pharos-central WORDS…`` with these settings alone; returns what it prints."""
+        return run(_central(*words), env={**_environment(), **settings}).stdout
 
 
 def stop(identity: ProcessIdentity) -> None:

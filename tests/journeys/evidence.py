@@ -71,5 +71,5 @@ def issue(
             if contract == DELEGATION:
                 words += [word for key in token_keys for word in ("--token-key", key)]
                 words += ["--user-claim", "preferred_username"]
-            central.operator("evidence", "issue", *words)
+            central.operator("evidence", "issue", *words, PHAROS_SITES=SITE)
     return sorted(folder.iterdir())

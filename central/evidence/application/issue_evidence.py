@@ -1,5 +1,6 @@
 """An operator issues central's evidence to a Site (ledger I12)."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -17,10 +18,11 @@ class EvidenceFolder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IssueEvidence:
-    """The use case."""
+    """The use case. `sites` are those of the platform."""
 
     folder: EvidenceFolder
+    sites: Collection[str]
 
     def __call__(self, statement: Statement, path: Path, signing_key: Path) -> Path:
         """The signature's path. Raises `EvidenceRefused`, `SigningFailed`."""
-        return self.folder.write(check(statement), path, signing_key)
+        return self.folder.write(check(statement, self.sites), path, signing_key)

@@ -4,11 +4,13 @@ Evidence of a laboratory is marked, and a production profile refuses it (X8).
 """
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
-from central.kernel.site_names import is_site_name
+from central.kernel.site_names import no_such_site
 
 DELEGATION: Final = "member-credential-delegation"
 CONTRACTS: Final = (
@@ -22,7 +24,12 @@ CONTRACTS: Final = (
 )
 """The contracts of the ledger's I12, in its order."""
 
-COMPONENTS: Final = ("ssh-access", "runtime", "reporter")
+
+_OF_A_REPORTER: Final = CONTRACTS[:3]
+NEEDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"ssh-access": _OF_A_REPORTER, "runtime": CONTRACTS, "reporter": _OF_A_REPORTER}
+)
+"""Which contracts a component needs before it may run at a Site."""
 NAMESPACE: Final = "pharos-hpc-evidence"
 """What `ssh-keygen -Y` signs under, so that a signature made for something else is no evidence."""
 
@@ -69,18 +76,26 @@ class Statement:
     token_keys: TokenKeys | None = None
 
 
-def check(statement: Statement) -> Statement:
-    """The statement, if every part of it can be meant. Raises `EvidenceRefused`."""
+def check(statement: Statement, sites: Collection[str]) -> Statement:
+    """The statement, if every part of it can be meant. `sites` are the platform's. `EvidenceRefused`."""
     if statement.contract not in CONTRACTS:
         raise EvidenceRefused(
             "evidence_contract", f"no contract {statement.contract!r}; there are {', '.join(CONTRACTS)}"
         )
-    if statement.component not in COMPONENTS:
+    if statement.component not in NEEDS:
         raise EvidenceRefused(
-            "evidence_component", f"no component {statement.component!r}; there are {', '.join(COMPONENTS)}"
+            "evidence_component", f"no component {statement.component!r}; there are {', '.join(NEEDS)}"
         )
-    if not is_site_name(statement.site):
-        raise EvidenceRefused("evidence_site", f"{statement.site!r} is no environment's name, such as slurm")
+    if statement.contract not in NEEDS[statement.component]:
+        raise EvidenceRefused(
+            "evidence_contract",
+            f"{statement.component} does not need {statement.contract}: no Site would read it. It needs "
+            + ", ".join(NEEDS[statement.component]),
+        )
+    if statement.site not in sites:
+        raise EvidenceRefused(
+            "evidence_site", f"{no_such_site(statement.site, sites)}; PHAROS_SITES names the Sites"
+        )
     if not _REVISION.fullmatch(statement.revision):
         raise EvidenceRefused(
             "evidence_revision",

@@ -127,6 +127,9 @@ def test_e3_a_renewed_feed_of_commands_is_another_history(world: World, site: Sc
     assert after["commands"][0]["commandId"] == before["commands"][0]["commandId"]
     listed = {(each["site"], each["scope"]): each for each in world.operator("feeds", "list")["feeds"]}
     assert listed["slurm", "commands"]["feed"] == after["feed"]
+    heading, *lines = world.programs.run(variables, "feeds", "list").stdout.splitlines()
+    assert heading.split()[:3] == ["SITE", "SCOPE", "FEED"]
+    assert after["feed"] in {line[heading.index("FEED") :].split()[0] for line in lines}
     status, problem = site.ask("GET", f"?after={listed['slurm', 'commands']['head'] + 1000}")
     assert (status, problem["code"], problem["feed"]) == (409, "feed_position_unknown", after["feed"])
     unknown = world.programs.run(variables, "feeds", "renew", "--site", "nowhere")

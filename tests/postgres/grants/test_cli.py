@@ -86,6 +86,8 @@ def test_a_refused_grant_leaves_no_file(
 
 
 def test_list_and_revoke(run: Run) -> None:
+    empty = run("grants", "list")
+    assert (empty.stdout, empty.stderr.strip()) == ("", "none")
     run("grants", "issue", "--site", "k8s", "--scope", "commands", "--scope", "ssh-access", "--show")
     run("grants", "issue", "--site", "slurm", "--scope", "ssh-access", "--expires", "90d", "--show")
     first, second = json.loads(run("grants", "list", "--json").stdout)["grants"]
@@ -97,7 +99,12 @@ def test_list_and_revoke(run: Run) -> None:
     assert second["expiresAt"] is not None
     assert run("grants", "revoke", first["grantId"]).returncode == 0
     assert json.loads(run("grants", "list", "--json").stdout)["grants"][0]["state"] == "revoked"
-    assert "revoked" in run("grants", "list").stdout
+    heading, *lines = run("grants", "list").stdout.splitlines()
+    assert heading.split() == ["GRANT", "SITE", "SCOPES", "STATE", "LAST", "USED"]
+    assert [line[heading.index("STATE") :].split() for line in lines] == [
+        ["revoked", "never"],
+        ["valid", "never"],
+    ]
     unknown = run("grants", "revoke", str(uuid4()))
     assert (unknown.returncode, "grant_unknown" in unknown.stderr) == (3, True)
 

@@ -7,22 +7,27 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from central.cli import cli
 from central.evidence.adapters.signed_files import SignedFiles, SigningFailed, render
 from central.evidence.application.issue_evidence import IssueEvidence
 from central.evidence.domain.statement import (
     CONTRACTS,
     DELEGATION,
     NAMESPACE,
+    NEEDS,
     EvidenceRefused,
     Statement,
     TokenKeys,
     check,
 )
 from installer.domain.contracts import CONTRACTS as INSTALLERS
+from installer.domain.contracts import NEEDS as INSTALLERS_NEEDS
 from installer.domain.evidence import NAMESPACE as INSTALLERS_NAMESPACE
 from installer.domain.evidence import parse_evidence
 
+SITES = ("slurm", "k8s")
 NOW = datetime(2026, 11, 2, 10, tzinfo=UTC)
 STATEMENT = Statement(
     contract="central-bootstrap",
@@ -48,6 +53,35 @@ def signing_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_both_ends_name_the_same_contracts_and_namespace() -> None:
     assert set(CONTRACTS) == set(INSTALLERS)
     assert NAMESPACE == INSTALLERS_NAMESPACE
+    assert dict(NEEDS) == INSTALLERS_NEEDS
+
+
+@pytest.mark.parametrize("site", ["icarus-hpc", "Slurm", "other", ""])
+def test_i12_evidence_is_for_a_site_of_the_platform(site: str) -> None:
+    with pytest.raises(EvidenceRefused, match="known are slurm, k8s") as refused:
+        check(replace(STATEMENT, site=site), SITES)
+    assert refused.value.code == "evidence_site"
+
+
+def test_i12_evidence_is_for_a_contract_its_component_needs() -> None:
+    with pytest.raises(EvidenceRefused, match="needs central-bootstrap, beto") as refused:
+        check(replace(STATEMENT, contract="repository-grants"), SITES)
+    assert refused.value.code == "evidence_contract"
+    assert check(replace(STATEMENT, contract="repository-grants", component="runtime"), SITES)
+
+
+def test_i12_the_command_needs_to_know_the_platforms_sites(signing_key: Path, tmp_path: Path) -> None:
+    words = ["evidence", "issue", "--contract", "central-bootstrap", "--revision", "1"]
+    words += ["--component", "reporter", "--issued-by", "Anna", "--until", "90d", "--key", str(signing_key)]
+    words += ["--output", str(tmp_path / "e.yaml"), "--site"]
+    for sites, site, code, said in (
+        (None, "slurm", 2, "PHAROS_SITES: missing"),
+        ("slurm,", "slurm", 2, "PHAROS_SITES: wanted"),
+        ("slurm", "icarus-hpc", 3, "known are slurm"),
+        ("slurm", "slurm", 0, "e.yaml.sig"),
+    ):
+        done = CliRunner().invoke(cli, [*words, site], env={"PHAROS_SITES": sites})
+        assert (done.exit_code, said in done.output) == (code, True), done.output
 
 
 def test_the_installer_reads_what_central_writes() -> None:
@@ -58,7 +92,7 @@ def test_the_installer_reads_what_central_writes() -> None:
 
 def test_s2_evidence_of_delegation_names_the_keys_of_members_tokens() -> None:
     keys = TokenKeys(key_ids=("slurm-1", "slurm-2"), user_claim="preferred_username")
-    stated = check(replace(STATEMENT, contract=DELEGATION, component="runtime", token_keys=keys))
+    stated = check(replace(STATEMENT, contract=DELEGATION, component="runtime", token_keys=keys), SITES)
     read = parse_evidence(yaml.safe_load(render(stated))).tokenKeys
     assert read is not None
     assert (read.keyIds, read.userClaim) == (("slurm-1", "slurm-2"), "preferred_username")
@@ -77,7 +111,7 @@ def test_s2_evidence_of_delegation_names_the_keys_of_members_tokens() -> None:
 )
 def test_s2_keys_of_tokens_are_named_there_and_nowhere_else(contract: str, keys: TokenKeys | None) -> None:
     with pytest.raises(EvidenceRefused):
-        check(replace(STATEMENT, contract=contract, component="runtime", token_keys=keys))
+        check(replace(STATEMENT, contract=contract, component="runtime", token_keys=keys), SITES)
 
 
 def test_a_number_like_revision_stays_text() -> None:
@@ -87,7 +121,7 @@ def test_a_number_like_revision_stays_text() -> None:
 
 def test_the_signature_verifies_under_its_namespace_alone(signing_key: Path, tmp_path: Path) -> None:
     path = tmp_path / "central.yaml"
-    signature = IssueEvidence(SignedFiles())(STATEMENT, path, signing_key)
+    signature = IssueEvidence(SignedFiles(), SITES)(STATEMENT, path, signing_key)
     signers = tmp_path / "signers"
     signers.write_text(f"central {signing_key.with_suffix('.pub').read_text()}")
 
@@ -129,13 +163,13 @@ def test_an_existing_file_is_not_replaced(signing_key: Path, tmp_path: Path) -> 
     path = tmp_path / "central.yaml"
     path.write_text("precious")
     with pytest.raises(EvidenceRefused):
-        IssueEvidence(SignedFiles())(STATEMENT, path, signing_key)
+        IssueEvidence(SignedFiles(), SITES)(STATEMENT, path, signing_key)
     assert path.read_text() == "precious"
 
 
 def test_a_key_that_does_not_sign_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(SigningFailed):
-        IssueEvidence(SignedFiles())(STATEMENT, tmp_path / "central.yaml", tmp_path / "none")
+        IssueEvidence(SignedFiles(), SITES)(STATEMENT, tmp_path / "central.yaml", tmp_path / "none")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,5 +191,5 @@ def test_a_key_that_does_not_sign_leaves_nothing(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_meant_is_refused(changed: dict[str, object], code: str) -> None:
     with pytest.raises(EvidenceRefused) as refused:
-        check(replace(STATEMENT, **changed))  # type: ignore[arg-type]
+        check(replace(STATEMENT, **changed), SITES)  # type: ignore[arg-type]
     assert refused.value.code == code
