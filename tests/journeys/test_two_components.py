@@ -97,7 +97,7 @@ def test_i7_install_finds_the_administrators_user_and_keeps_it(both: Road, first
 def test_i9_validate_asks_directory_and_slurm_as_the_user(both: Road, first: Handed) -> None:
     found = validated(both, first)
     names = [name for name in found if name.startswith(("ldap.agent-", "slurm."))]
-    assert len(names) == 11, names
+    assert len(names) == 12, names
     assert {event["status"] for name in names for event in found[name]} == {"pass"}, found
 
 
