@@ -248,9 +248,12 @@ class RunMachine(RuleBasedStateMachine):
         self._both_after(self.model.settle, lambda: settle(self.run, said, SILENCE))
 
     @precondition(lambda self: self.model.state == "cancelling")
-    @rule(short=st.sampled_from((timedelta(0), timedelta(seconds=1))))
-    def the_site_falls_silent(self, short: timedelta) -> None:
-        """For as long as an operator's word has to wait, to the second."""
+    @rule(short=st.sampled_from((timedelta(0), timedelta(seconds=1))), word=st.booleans())
+    def the_site_falls_silent(self, short: timedelta, word: bool) -> None:
+        """For as long as an operator's word has to wait, to the second; at once, or after one more word."""
+        if word and self.model.stage == "issued":
+            self.time_passes(timedelta(minutes=1))
+            self.the_site_answers_a_stage("accepted")
         assert self.model.changed is not None
         self.time_passes(max(timedelta(0), self.model.changed + SILENCE - short - self.now))
         self.an_operator_settles()
