@@ -71,10 +71,19 @@ def translate(
         return ConnectionDied(f"the connection broke in {where}")
     if state in _BUSY or state[:2] == "53":
         return DatabaseUnavailable("database_busy", f"no time or room in {where}")
-    if state[:2] == "58" or (not state and isinstance(error, psycopg.OperationalError)):
+    if state[:2] == "58" or (not state and _is_of_the_link(error)):
         return DatabaseUnavailable("database_unavailable", f"the server failed in {where}")
     if state[:2] == "23":
         return ConstraintViolated(error.diag.constraint_name or "", query, state)
     reason = f": {error.diag.message_primary}" if state[:2] == "42" else ""
     kind = RightMissing if state == "42501" else StatementRefused
     return kind(f"the server refused {where}{reason}")
+
+
+def _is_of_the_link(error: psycopg.Error) -> bool:
+    """Without an SQLSTATE it is no word of the server's: libpq lost the link, or what came was cut off.
+    A result it makes up for that has no class of its own (`psycopg.DatabaseError` itself).
+    """
+    return type(error) is psycopg.DatabaseError or isinstance(
+        error, (psycopg.OperationalError, psycopg.InternalError)
+    )
