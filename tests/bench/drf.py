@@ -21,7 +21,7 @@ from uuid import UUID, uuid5
 
 import psycopg
 
-from tests.bench.intake import LIMITS, SITES, free_port, wait_for
+from tests.bench.intake import LIMITS, MANY, free_port, wait_for
 from tests.bench.loads import Turn
 
 ROWS = 1_000
@@ -85,6 +85,7 @@ class DrfLoad:
     """One resource a request, the same rows again and again."""
 
     port: int
+    width: int = len(MANY)
 
     @contextmanager
     def begin(self, index: int) -> Iterator[Turn]:
@@ -99,7 +100,7 @@ class DrfLoad:
             row = turn % ROWS
             turn += 1
             body = {
-                "site": SITES[index],
+                "site": MANY[index],
                 "state": "ok",
                 "paused": False,
                 "configured": LIMITS,

@@ -39,7 +39,11 @@ from central.provisioning.domain.ids import WaldurInstance
 
 ROLE = "pharos_resource_provisioning"
 SITES = ("slurm", "k8s")
-KEYS = {Site(site): (f"{site}-{'k' * 40}",) for site in SITES}
+MANY = (*SITES, *(f"slurm{number}" for number in range(2, 10)))
+"""Ten Sites of 1,000 resources, each with an agent of its own: so many that the kernel's choice of a worker
+for each connection (SO_REUSEPORT) leaves none of them idle.
+"""
+KEYS = {Site(site): (f"{site}-{'k' * 40}",) for site in MANY}
 INSTANCE = WaldurInstance("https://waldur.example.org/")
 ROWS = 10_000
 BATCH = 1_000
@@ -144,7 +148,7 @@ class Bodies:
 
     def next(self) -> bytes:
         """The next body, observed now."""
-        rows = ROWS // len(SITES)
+        rows = ROWS // len(MANY)
         start = self._round * self._size % rows
         if start not in self._clean:
             self._clean[start] = [self._resource(self._first + start + n) for n in range(self._size)]

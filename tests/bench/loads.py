@@ -1,4 +1,4 @@
-"""Loads of the intake and of what it is compared with: two processes each, one a Site.
+"""Loads of the intake and of what it is compared with: a process each Site or connection.
 
 `racing(…)` starts all of them once and lets one run at a time, so that short turns can follow each other and
 a busy moment of the machine meets them all.
@@ -19,7 +19,7 @@ from uuid import uuid4, uuid5
 
 import psycopg
 
-from tests.bench.intake import BATCH, ROWS, SITES, SPAWN, Bodies, headers_of
+from tests.bench.intake import BATCH, MANY, ROWS, SITES, SPAWN, Bodies, headers_of
 from tests.bench.tables import HEADS, SIGHTINGS
 
 SECONDS = 1.5
@@ -33,7 +33,10 @@ Turn = tuple[Callable[[], None], int]
 
 
 class Load(Protocol):
-    """One load; it is sent to its processes."""
+    """One load; it is sent to its processes, of which there are `width`."""
+
+    @property
+    def width(self) -> int: ...
 
     def begin(self, index: int) -> AbstractContextManager[Turn]:
         """Everything before the first turn, warmed up; `index` numbers the Site."""
@@ -46,7 +49,7 @@ def racing(**loads: Load) -> Iterator[Callable[[str], float]]:
     with ExitStack() as stack:
         pipes: dict[str, list[Connection]] = {}
         for name, load in loads.items():
-            pipes[name] = [stack.enter_context(_process(load, index)) for index in range(len(SITES))]
+            pipes[name] = [stack.enter_context(_process(load, index)) for index in range(load.width)]
             for pipe in pipes[name]:
                 _answer(pipe)
 
@@ -133,17 +136,18 @@ class ReportLoad:
     size: int
     dirty: int = 0
     first: int = 0
+    width: int = len(MANY)
 
     @contextmanager
     def begin(self, index: int) -> Iterator[Turn]:
         """See `Load`."""
-        agent = Agent(self.port, SITES[index])
-        bodies = Bodies(SITES[index], self.size, self.dirty, self.first)
+        agent = Agent(self.port, MANY[index])
+        bodies = Bodies(MANY[index], self.size, self.dirty, self.first)
 
         def post() -> None:
             agent.post("/reports", bodies.next())
 
-        for _ in range(2 * max(1, ROWS // len(SITES) // self.size) if self.size > 1 else 20):
+        for _ in range(2 * max(1, ROWS // len(MANY) // self.size) if self.size > 1 else 20):
             post()
         yield post, self.size
 
@@ -153,6 +157,7 @@ class AccountLoad:
     """Complete sets of 1,000 accounts, the same each time, of `SETS` allocations in turn (P21)."""
 
     port: int
+    width: int = len(SITES)
 
     @contextmanager
     def begin(self, index: int) -> Iterator[Turn]:
@@ -196,11 +201,12 @@ class Sightings:
     """L1: the bare statement, prepared, 2 connections, 1,000 rows each."""
 
     admin: str
+    width: int = 2
 
     @contextmanager
     def begin(self, index: int) -> Iterator[Turn]:
         """See `Load`."""
-        ids = [str(uuid5(SIGHTINGS, str(row))) for row in range(index, ROWS, len(SITES))]
+        ids = [str(uuid5(SIGHTINGS, str(row))) for row in range(index, ROWS, self.width)]
         batches = [sorted(ids[n : n + BATCH]) for n in range(0, len(ids), BATCH)]
         versions = [1] * BATCH
         turn = 0
@@ -226,6 +232,7 @@ class Plain:
     """A changed resource as a transaction of three statements, 2 connections."""
 
     admin: str
+    width: int = 2
 
     @contextmanager
     def begin(self, index: int) -> Iterator[Turn]:

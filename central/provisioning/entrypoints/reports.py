@@ -98,7 +98,7 @@ class ReportReader:
     def __init__(self, instance: WaldurInstance, *, remembered: int = REMEMBERED) -> None:
         self._instance = instance
         self._remembered = remembered
-        self._known: dict[str, _Known] = {}
+        self._known: dict[bytes, _Known] = {}
         self._known_sets: dict[str, _KnownSet] = {}
         self._encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -160,20 +160,19 @@ class ReportReader:
     def _read_each(self, encoded: Sequence[bytes], resources: Sequence[ResourceBody]) -> list[_Known]:
         if len(self._known) > self._remembered:
             self._known = {}
-        digests = [content_digest(CANONICALISATION + line) for line in encoded]
         known = self._known
         return [
-            known.get(digest) or self._learn(digest, position, resources[position])
-            for position, digest in enumerate(digests)
+            known.get(line) or self._learn(line, position, resources[position])
+            for position, line in enumerate(encoded)
         ]
 
-    def _learn(self, digest: str, position: int, resource: ResourceBody) -> _Known:
+    def _learn(self, encoded: bytes, position: int, resource: ResourceBody) -> _Known:
         """Checks a resource that was never met in this encoding."""
         canonical = canonical_resource(position, resource)
         sent_so = canonical is resource
-        content = digest if sent_so else content_digest(CANONICALISATION + self._encoder.encode(canonical))
+        content = content_digest(CANONICALISATION + (encoded if sent_so else self._encoder.encode(canonical)))
         allocation = allocation_text(self._instance, canonical.resource_id)
-        known = self._known[digest] = _Known(allocation, Content(content), None if sent_so else canonical)
+        known = self._known[encoded] = _Known(allocation, Content(content), None if sent_so else canonical)
         return known
 
 
