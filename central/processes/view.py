@@ -29,7 +29,8 @@ def accept_restored(settings: Settings, scope: str, *, dry_run: bool) -> dict[st
     with _opened(settings) as database:
         store = PostgresView(database)
         found = store.state(Scope(scope))
-        if found.refused_position is None or not (dry_run or store.accept_restored(Scope(scope))):
+        waits = found.refused_position is not None
+        if not (waits if dry_run else store.accept_restored(Scope(scope))):
             raise NothingToAccept(scope)
         return scope_row(found if dry_run else store.state(Scope(scope)), utc_now())
 
