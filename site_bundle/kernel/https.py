@@ -30,6 +30,12 @@ if TYPE_CHECKING:
     import ssl
 
 
+def load_client() -> None:
+    """Imports what a call needs, for a process that may not be able to read it later."""
+    import http.client  # noqa: F401
+    import ssl  # noqa: F401
+
+
 @dataclass(frozen=True, slots=True)
 class HttpsLimits:
     """Seconds and bytes."""

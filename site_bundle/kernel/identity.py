@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.https import load_client
 
 
 def become_component(user: str, state_directory: Path, groups: Sequence[int] = ()) -> bool:
@@ -26,6 +27,8 @@ def become_component(user: str, state_directory: Path, groups: Sequence[int] = (
         uid, gid = _account(user)
     if uid == 0:
         return False
+    # An interpreter of root's own is not the component's to read.
+    load_client()
     os.setgroups(list(groups))
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
