@@ -23,13 +23,16 @@ class Setting:
     value: Callable[[Profile], str]
 
 
-_SSH_ACCESS = (
+_SITE_API = (
     Setting("PHAROS_SITE_API_URL", "the Site API's origin", lambda p: p.site_api.url),
     Setting(
         "PHAROS_SITE_API_CA_FILE",
         "its certificate authority; empty: the system's",
         lambda p: p.site_api.ca_file,
     ),
+)
+_SSH_ACCESS = (
+    *_SITE_API,
     Setting("PHAROS_SSH_ACCESS_LDAPI_SOCKET", "the directory's socket", lambda p: p.ldap.ssh_access.socket),
     Setting(
         "PHAROS_SSH_ACCESS_LDAP_IDENTITY", "who-am-I must say this", lambda p: p.ldap.ssh_access.identity
@@ -104,12 +107,7 @@ _REPORTER = (
     Setting("PHAROS_REPORTER_MODE", "apply, or observe without a write (S14)", lambda _p: "apply"),
 )
 _RUNTIME = (
-    Setting("PHAROS_SITE_API_URL", "the Site API's origin", lambda p: p.site_api.url),
-    Setting(
-        "PHAROS_SITE_API_CA_FILE",
-        "its certificate authority; empty: the system's",
-        lambda p: p.site_api.ca_file,
-    ),
+    *_SITE_API,
     Setting("PHAROS_RUNTIME_CLUSTER", "Slurm's cluster", lambda p: p.for_runtime.slurm.cluster),
     Setting(
         "PHAROS_RUNTIME_PARENT_ACCOUNT",

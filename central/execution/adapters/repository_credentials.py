@@ -102,9 +102,9 @@ class HttpRepositoryCredentials:
         return self._store.outstanding(after, limit)
 
     def revoke(self, credential_id: UUID, now: datetime) -> None:
-        """See `GivenCredentials`. One the host does not know is taken back already."""
+        """See `GivenCredentials`. Only 204 says it is gone: a 404 may be another server's word."""
         answer = self._exchange("DELETE", f"{self._base}/{credential_id}", self._headers)
-        if answer.status not in (204, 404):
+        if answer.status != 204:
             raise self._exchange.unavailable(f"answer {answer.status} to a revocation, 204 is needed")
         self._store.revoked(credential_id, now)
 

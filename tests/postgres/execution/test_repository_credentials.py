@@ -152,6 +152,19 @@ def test_x1_a_refusal_that_names_no_repository_proves_nothing(
         asked.issue(host.run(), "stage-in", write_ref=None, now=utc_now())
 
 
+def test_x1_a_404_of_whoever_is_no_revocation(host: Host) -> None:
+    """What stands at a moved address says 404 to everything; the credential lives on until it is taken back."""
+    host.issue(host.run())
+    [given] = host.credentials.outstanding(None, 10)
+    moved = HttpRepositoryCredentials(Giver(host.giver.url + "/elsewhere", WORD), host.store)
+    with pytest.raises(Unavailable, match="404"):
+        moved.revoke(given.credential_id, utc_now())
+    assert host.credentials.outstanding(None, 10) == [given]
+    host.credentials.revoke(given.credential_id, utc_now())
+    host.credentials.revoke(given.credential_id, utc_now())  # unknown by now, and no fault
+    assert (host.giver.given, host.credentials.outstanding(None, 10)) == (set(), [])
+
+
 def test_x1_a_host_out_of_order_is_unavailable(host: Host) -> None:
     host.giver.out_of_order = True
     with pytest.raises(Unavailable, match="503"):
