@@ -153,7 +153,7 @@ def test_x1_a_refusal_that_names_no_repository_proves_nothing(
 
 
 def test_x1_a_404_of_whoever_is_no_revocation(host: Host) -> None:
-    """What stands at a moved address says 404 to everything; the credential lives on until it is taken back."""
+    """What stands at a moved address says 404 to everything; the credential lives on, and is taken back."""
     host.issue(host.run())
     [given] = host.credentials.outstanding(None, 10)
     moved = HttpRepositoryCredentials(Giver(host.giver.url + "/elsewhere", WORD), host.store)
