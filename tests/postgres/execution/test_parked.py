@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from tests.contract.goldens import load
 from tests.postgres.execution.site import ScriptedSite, started
-from tests.postgres.execution.world import POLLERS, SITE, World
+from tests.postgres.execution.world import POLLERS, World
 from tests.postgres.kernel.waiting import until
 from tests.postgres.processes.rig import get
 
@@ -40,12 +40,9 @@ def test_x13_beside_72_parked_polls_of_both_feeds_everything_answers(
 ) -> None:
     member = world.new_member()
     run = started(world, member)
-    operator = {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator"), "PHAROS_SITES": SITE}
-    words = ("grants", "issue", "--site", SITE, "--scope", "commands", "--scope", "ssh-access", "--show")
-    grant = world.programs.run(operator, *words).stdout.strip()
 
     def poll(feed: str, after: int, wait: int = 55) -> tuple[int, Any]:
-        return world.call("site", "GET", f"{feed}?after={after}&wait={wait}", grant)
+        return world.call("site", "GET", f"{feed}?after={after}&wait={wait}", world.grant)
 
     def head(feed: str) -> int:
         after, page = 0, {"more": True}

@@ -14,7 +14,7 @@ from schemathesis.generation import GenerationMode
 
 from central.kernel.times import format_rfc3339, utc_now
 from tests.postgres.execution.site import ScriptedSite, started
-from tests.postgres.execution.world import SITE, Member, World
+from tests.postgres.execution.world import Member, World
 from tests.postgres.openapi.published import exchange_all, operations, succeeded, whole
 
 SECONDS = 0.8
@@ -32,12 +32,11 @@ WAITS = frozenset({"unavailable"})
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is true in this world: a member, its Run, that one's command, and a grant of every scope."""
+    """What is true in this world: a member, its Run and that one's command."""
 
     member: Member
     run: str
     command: dict[str, Any]
-    grant: str
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +44,7 @@ def known(world: World) -> Iterator[Known]:
     site, member = ScriptedSite(world), world.new_member()
     run = started(world, member)
     [command] = site.of(run)
-    operator = {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator"), "PHAROS_SITES": SITE}
-    words = ("grants", "issue", "--site", SITE, "--scope", "commands", "--scope", "ssh-access", "--show")
-    done = world.programs.run(operator, *words)
-    assert done.returncode == 0, done.stderr
-    yield Known(member, run, command, done.stdout.strip())
+    yield Known(member, run, command)
     _leave_nothing(world, site, member)
 
 
@@ -77,7 +72,7 @@ def lay_over(case: Any, truth: frozenset[str], world: World, known: Known) -> No
     if isinstance(case.query, dict) and "wait" in case.query:
         case.query["wait"] = 0
     if "authorization" in truth:
-        word = known.grant if site else world.issuer.mint(known.member.party)
+        word = world.grant if site else world.issuer.mint(known.member.party)
         case.headers["Authorization"] = f"Bearer {word}"
     if "schema" in truth and site:
         case.headers["Pharos-Schema"] = "1-1"

@@ -338,7 +338,7 @@ def _environments(world: World) -> dict[str, Mapping[str, str]]:
 
 def _grant(programs: Programs) -> str:
     operator = {"PHAROS_DATABASE_URL_FILE": programs.url("pharos_operator"), "PHAROS_SITES": SITE}
-    words = ("grants", "issue", "--site", SITE, "--scope", "commands", "--show")
+    words = ("grants", "issue", "--site", SITE, "--scope", "commands", "--scope", "ssh-access", "--show")
     done = programs.run(operator, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
