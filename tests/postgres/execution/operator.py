@@ -14,4 +14,4 @@ def links(world: World, run: str) -> dict[str, str]:
 
 def settle(world: World, run: str, reason: str) -> Any:
     variables = {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator")}
-    return world.programs.run(variables, "runs", "settle", run, "--by", "ops@test", "--reason", reason)
+    return world.programs.tried(variables, "runs", "settle", run, "--by", "ops@test", "--reason", reason)

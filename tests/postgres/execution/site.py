@@ -38,10 +38,27 @@ class ScriptedSite:
 
     def listed(self) -> list[dict[str, Any]]:
         """Every command that is not acknowledged."""
-        status, page = self.ask("GET", "/unacknowledged?after=0")
-        assert status == 200, page
-        commands: list[dict[str, Any]] = page["commands"]
+        commands: list[dict[str, Any]] = []
+        after, more = 0, True
+        while more:
+            status, page = self.ask("GET", f"/unacknowledged?after={after}")
+            assert status == 200, page
+            commands += page["commands"]
+            after, more = page["next"], page["more"]
         return commands
+
+    def maintain(self, draining: bool) -> None:
+        """States whether it takes new work."""
+        body = {
+            "schema": 1,
+            "statementId": str(uuid4()),
+            "observedAt": format_rfc3339(utc_now()),
+            "draining": draining,
+            "until": None,
+            "reason": "Slurm upgrade" if draining else None,
+        }
+        status, said = self.ask("PUT", "/maintenance", body)
+        assert status == 204, said
 
     def of(self, run: str) -> list[dict[str, Any]]:
         """Those of one Run."""

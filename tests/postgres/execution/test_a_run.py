@@ -64,7 +64,7 @@ def test_o1_an_operator_is_shown_why_a_run_is_in_its_state(world: World, site: S
     assert links["stage-in"].startswith(f"issued, command {command['sequence']}")
     assert links["maintenance"] in ("slurm never stated any", "takes new work")
     assert member.username in links["identity"]
-    unknown = world.programs.run(
+    unknown = world.programs.tried(
         {"PHAROS_DATABASE_URL_FILE": world.programs.url("pharos_operator")}, "explain", "run", str(uuid4())
     )
     assert (unknown.returncode, "run_unknown" in unknown.stderr) == (3, True)

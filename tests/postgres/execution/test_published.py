@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +14,7 @@ from schemathesis.generation import GenerationMode
 from central.kernel.times import format_rfc3339, utc_now
 from tests.postgres.execution.site import ScriptedSite, started
 from tests.postgres.execution.world import Member, World
+from tests.postgres.kernel.waiting import NEVER, until
 from tests.postgres.openapi.published import exchange_all, operations, succeeded, whole
 
 SECONDS = 0.8
@@ -26,6 +26,7 @@ READS = {
 }  # fmt: skip
 """Right requests of these have to have been answered: no state stands in their way."""
 UUID_FORM = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+HELD = "site_maintenance"
 WAITS = frozenset({"unavailable"})
 """A token of a Run that waits, or of a Site that drains, is a documented 503."""
 
@@ -49,16 +50,21 @@ def known(world: World) -> Iterator[Known]:
 
 
 def _leave_nothing(world: World, site: ScriptedSite, member: Member) -> None:
-    """The Site takes work again, and has nothing of this member's left to do."""
-    later = format_rfc3339(utc_now() + timedelta(seconds=4))
-    body = {"schema": 1, "statementId": str(uuid4()), "observedAt": later, "draining": False}
-    site.ask("PUT", "/maintenance", body | {"until": None, "reason": None})
-    for _ in range(200):
+    """The Site takes work again, and has nothing of this member's left to do, nor will it: what was held
+    has been asked for too. Its word is of now: a later one would outdate what the next test states.
+    """
+    site.maintain(False)
+
+    def over() -> bool:
+        runs = world.operator("show", "runs", "--live")["runs"]
+        held = [run for run in runs if run["createdBy"] == member.party and run["reason"] == HELD]
         mine = [each for each in site.listed() if each["identity"]["username"] == member.username]
-        if not mine:
-            break
         for command in mine:
-            assert site.ack(command, "test_is_over")[0] == 200
+            status, said = site.ack(command, "test_is_over")
+            assert status == 200, said
+        return not mine and not held
+
+    until(over, 4 * NEVER)
 
 
 def lay_over(case: Any, truth: frozenset[str], world: World, known: Known) -> None:

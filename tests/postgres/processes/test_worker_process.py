@@ -35,16 +35,16 @@ def test_o3_two_replicas_keep_the_view_and_end_when_told(programs: Programs) -> 
 
 def test_p20_a_start_without_betos_scope_is_refused_with_the_remedy(programs: Programs) -> None:
     (port,) = ports(1)
-    done = programs.run(programs.worker(port), "work", "provisioning")
+    done = programs.tried(programs.worker(port), "work", "provisioning")
     assert done.returncode == 3
     assert "not enrolled to consume at resource_provisioning.project-changed" in done.stderr
     assert "run `pharos-central broker administer`" in done.stderr
-    failed = programs.run(programs.worker(port), "check", "provisioning-worker")
+    failed = programs.tried(programs.worker(port), "check", "provisioning-worker")
     assert failed.returncode == 3
     assert failed.stdout.count("FAIL  broker") == 2
     programs.administer()
     passed = programs.run(programs.worker(port), "check", "provisioning-worker")
-    assert (passed.returncode, passed.stdout.count("pass  broker")) == (0, 2), passed.stdout
+    assert passed.stdout.count("pass  broker") == 2, passed.stdout
 
 
 def test_p14_a_restored_beto_is_accepted_by_an_operator_alone(programs: Programs) -> None:
@@ -56,7 +56,7 @@ def test_p14_a_restored_beto_is_accepted_by_an_operator_alone(programs: Programs
         with programs.serving(*worker):
             until(lambda: set(scopes(programs).values()) == {"current"})
             for more in ((), ("--dry-run",)):
-                healthy = programs.run(programs.owner(), "view", "accept-restored", "projects", *more)
+                healthy = programs.tried(programs.owner(), "view", "accept-restored", "projects", *more)
                 assert (healthy.returncode, "nothing_to_accept" in healthy.stderr) == (3, True), (
                     healthy.stderr
                 )

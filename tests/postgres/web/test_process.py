@@ -15,10 +15,9 @@ def test_o1_checked_and_served_as_a_role_that_only_reads(programs: Programs) -> 
         "PHAROS_SITES": "slurm,k8s",
         "PHAROS_OVERVIEW_LISTEN": f"127.0.0.1:{port}",
     }
-    checked = programs.run(environment, "check", "overview")
-    assert checked.returncode == 0, checked.stdout
-    assert "FAIL" not in checked.stdout
-    refused = programs.run(environment | {"PHAROS_OVERVIEW_LISTEN": f"0.0.0.0:{port}"}, "serve", "overview")
+    assert "FAIL" not in programs.run(environment, "check", "overview").stdout
+    anywhere = environment | {"PHAROS_OVERVIEW_LISTEN": f"0.0.0.0:{port}"}
+    refused = programs.tried(anywhere, "serve", "overview")
     assert refused.returncode == 2
     assert "PHAROS_OVERVIEW_LISTEN: wanted a loopback ADDRESS:PORT" in refused.stderr
     with programs.serving(environment, port, "serve", "overview") as log:
