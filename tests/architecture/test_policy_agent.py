@@ -9,9 +9,11 @@ import subprocess
 
 import pytest
 
-from tests.architecture.test_policy import POLICY, PROBE, SUFFIX, Directory, plain, policy, pytestmark
+from tests.architecture.policy_directory import NEEDS, POLICY, PROBE, SUFFIX, Directory, plain, policy
 
-__all__ = ["plain", "pytestmark"]
+__all__ = ["plain"]
+
+pytestmark = NEEDS
 
 AGENT = f"cn=pharos-agent,ou=services,{SUFFIX}"
 GROUPS = f"ou=groups,ou=pharos,{SUFFIX}"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "v1"
+WIRE = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ import msgspec
 import pytest
 
 from tests.contract import ssh_key_vectors
-from tests.contract.goldens import FOLDER, canonical, key_vectors, load, names
+from tests.contract.goldens import FOLDER, WIRE, canonical, key_vectors, load, names
 
-WIRE = (Path(__file__).parents[2] / "docs" / "wire.md").read_text(encoding="utf-8")
 NAMED = re.compile(r"`([^`]*)`")
 LEDGER_ID = re.compile(r"\b([XPESIFO])(\d+)(?:–[XPESIFO](\d+))?\b")
 DIRECTION = re.compile(r"[a-z]+-to-[a-z]+")

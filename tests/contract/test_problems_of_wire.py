@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from tests.architecture.generated import generate
-from tests.contract.test_goldens import WIRE
+from tests.contract.goldens import WIRE
 
 ROW = re.compile(r"^\| ((?:`[a-z0-9_]+`(?:, )?)+) \| ([0-9, ]+) \|", re.MULTILINE)
 

@@ -4,10 +4,11 @@ import pytest
 
 from tests.installer.archives import signing_keys, workshop
 from tests.installer.fixtures import active, answers, evidence_keys, memory_path, rig
+from tests.installer.offering import offered
 from tests.installer.reporter_rig import Both, make_both
 from tests.installer.rig import Rig
 
-__all__ = ["active", "answers", "evidence_keys", "memory_path", "rig", "signing_keys", "workshop"]
+__all__ = ["active", "answers", "evidence_keys", "memory_path", "offered", "rig", "signing_keys", "workshop"]
 
 
 @pytest.fixture

@@ -17,15 +17,15 @@ import pytest
 from installer.bootstrap import environment
 from installer.bootstrap.archive import VerifiedArchive, open_verified
 from installer.bootstrap.controller import ControllerPort, controller_path, ensure_controller, find_controller
-from installer.bootstrap.environment import EnvironmentSpec, build_environment
+from installer.bootstrap.environment import build_environment
 from installer.bootstrap.pip_tool import RELEASE_FILE
 from installer.bootstrap.seal import SEAL, TREE, read_seal, seal_tree, verify_seal
 from installer.domain.manifest import Override, encode
 from installer.domain.refusal import Refusal
 from installer.domain.tree import decode_tree
 from tests.installer.archives import TRUST, SigningKeys, Workshop, make_workshop, real_release, wheel
+from tests.installer.environment_specs import BASE, spec
 
-BASE = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
 POINTS = [
     f"{when}-{step}"
     for step in ("unpack", "venv", "pip", "compile", "check", "smoke")
@@ -48,16 +48,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory, signing_keys: SigningKeys)
     workshop.write()
     with open_it(workshop) as opened:
         yield opened
-
-
-def spec(root: Path) -> EnvironmentSpec:
-    return EnvironmentSpec(
-        path=root / "venv",
-        interpreter=BASE,
-        requirements="requirements/controller.txt",
-        scratch=root / ".wheels",
-        console_script="pharos-installer",
-    )
 
 
 def port(root: Path) -> ControllerPort:

@@ -21,7 +21,7 @@ from installer.bootstrap.main import DEFAULT_SIGNERS, Places, parse, prepare, sc
 from installer.domain.manifest import encode
 from installer.domain.refusal import Refusal
 from tests.installer.archives import TRUST, Workshop, real_release
-from tests.installer.test_bootstrap_environment import BASE
+from tests.installer.environment_specs import BASE
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 LATER = datetime(2026, 6, 1, tzinfo=UTC).timestamp()

@@ -16,10 +16,8 @@ from installer.host.https import Unanswered
 from installer.host.ldap_probe import ProbeAnswer, ProbeStep
 from installer.phases import checks_site
 from tests.installer.fixtures import ANSWERS, SiteAnswers
+from tests.installer.offering import PYTHON
 from tests.installer.rig import IDENTITY, UNIT, Rig
-from tests.installer.test_install import PYTHON, offered
-
-__all__ = ["offered"]
 
 
 def preflight(rig: Rig, check: str, *, code: int = 3, status: str = "fail") -> str:

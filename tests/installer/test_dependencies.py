@@ -12,8 +12,8 @@ from installer.domain.refusal import Refusal
 from installer.phases.checks_host import release_finding
 from installer.steps import release_tree
 from tests.installer.archives import Workshop
+from tests.installer.offering import PYTHON, build_stand_in, offer
 from tests.installer.rig import PROFILE, Rig
-from tests.installer.test_install import PYTHON, build_stand_in, offer
 
 URL = "https://packages.example/simple/"
 

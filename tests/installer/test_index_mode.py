@@ -15,8 +15,8 @@ from installer.domain.index import Index, index_fault
 from installer.domain.manifest import encode
 from installer.domain.refusal import Refusal
 from tests.installer.archives import TRUST, SigningKeys, Workshop, make_workshop, real_release, wheel
+from tests.installer.environment_specs import spec
 from tests.installer.package_index import PackageIndex, certificate, serve
-from tests.installer.test_bootstrap_environment import spec
 
 DEPENDENCY = "dependency-2.0-py3-none-any.whl"
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.lab.host import LabHost
 from tests.lab.unit_directives import PROOFS, SHOWN, Proof
-from tests.unit.site_bundle.test_units import ALL, CREDENTIALS, UNITS, Unit
+from tests.unit.site_bundle.units import ALL, CREDENTIALS, UNITS, Unit
 
 pytestmark = pytest.mark.lab
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.site.agent import AgentProcess
-from tests.site.test_identities import NOBODY, ROOT_ONLY, open_to_all
+from tests.site.identities import NOBODY, ROOT_ONLY, open_to_all
 
 pytestmark = pytest.mark.slapd
 

@@ -14,19 +14,10 @@ import pytest
 from site_bundle.directory.connection import DirectoryLimits, LdapiConnection
 from site_bundle.directory.errors import DirectoryUnavailableError
 from tests.site.agent import AgentProcess
+from tests.site.identities import NOBODY, ROOT_ONLY, open_to_all
 from tests.site.slapd import IDENTITY
 
 pytestmark = pytest.mark.slapd
-
-NOBODY = 65534
-ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-
-
-def open_to_all(folder: Path) -> None:
-    """pytest's folders are the runner's alone; a host's are not."""
-    for parent in (folder, *folder.parents):
-        if parent not in {Path("/"), Path("/tmp")}:
-            parent.chmod(0o755)
 
 
 @ROOT_ONLY

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.test_identities import NOBODY, ROOT_ONLY, open_to_all
-from tests.unit.site_bundle.reporter.test_settings import GOOD
+from tests.site.identities import NOBODY, ROOT_ONLY, open_to_all
+from tests.unit.site_bundle.reporter.good_settings import GOOD
 
 # The console script's own function as another user, with the places of the credentials in a test's folder.
 AS_NOBODY = (

@@ -18,7 +18,7 @@ import urllib3
 
 from central.kernel.times import format_rfc3339, utc_now
 from tests.postgres.dev.rig import Dev, fresh
-from tests.postgres.dev.test_dev_beto import Site, bound
+from tests.postgres.dev.site import Site, bound
 from tests.postgres.kernel.waiting import until
 from tests.postgres.provisioning.conftest import PROJECT_REF
 

@@ -16,10 +16,9 @@ from schemathesis.generation import GenerationMode
 
 from tests.postgres.conftest import PgServer
 from tests.postgres.openapi.published import exchange_all, operations, succeeded, whole
-from tests.postgres.openapi.world import HEADERS, SITE, USERNAME, World, running
-from tests.postgres.provisioning.test_process import seconds_ago
+from tests.postgres.openapi.world import HEADERS, PREFIX, SITE, USERNAME, World, running
+from tests.postgres.provisioning.intake_process import seconds_ago
 
-PREFIX = "/resource-provisioning/"
 SECONDS = 2.0
 """For each operation and kind of request, unless the long suites run whole; what is left then is not sent."""
 TRUE = ("site", "authorization", "schema", "names", "time", "numbers")

@@ -14,7 +14,7 @@ from schemathesis.core.failures import FailureGroup
 
 from tests.contract.goldens import load
 from tests.postgres.openapi.published import check, documented, operations
-from tests.postgres.openapi.test_intake import PREFIX
+from tests.postgres.openapi.world import PREFIX
 
 LIST = load("retained-accounts").valid[0].body
 PROBLEM = {

@@ -25,7 +25,7 @@ from central.retention.entrypoints.events import WORK_QUEUES
 from tests.postgres.conftest import PgServer
 from tests.postgres.projects.conftest import View
 from tests.postgres.provisioning.conftest import PROJECT_REF, ROLE, report_body, resource
-from tests.postgres.provisioning.test_process import KEY, seconds_ago, serving
+from tests.postgres.provisioning.intake_process import KEY, seconds_ago, serving
 from tests.simulators.beto.beto import Beto, ready_for
 from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking
@@ -34,6 +34,7 @@ from tests.unit.central.retention.memory import Queues
 
 SITE = "slurm"
 USERNAME = "u1"
+PREFIX = "/resource-provisioning/"
 HEADERS = {"Authorization": f"Bearer {KEY}", "Pharos-Schema": "1-1"}
 
 

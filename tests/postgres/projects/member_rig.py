@@ -122,3 +122,46 @@ def post(app: Flask, raw: bytes, path: str = MANY, **headers: str | None) -> Any
     }
     sent = {name: value for name, value in (usual | headers).items() if value is not None}
     return app.test_client().post(path, data=raw, headers=sent)
+
+
+PATH = f"/resource-provisioning/slurm/members?providerProjectRef={REF}"
+
+
+def listed(app: Flask, path: str = PATH) -> tuple[int, Any]:
+    """Status, and username → state, or the code."""
+    answer = ask(app, path)
+    body = answer.get_json()
+    if answer.status_code != 200:
+        return answer.status_code, body["code"]
+    rows = body["members"]
+    names = [row["username"] for row in rows]
+    assert (body["count"], names) == (len(rows), sorted(set(names)))
+    return 200, {row["username"]: row["state"] for row in rows}
+
+
+def known_as(view: View, ids: dict[str, Any], username: str) -> None:
+    """Tells of a Party that once was a member, under the golden's ids."""
+    truth = view.beto.truth
+    binding = {
+        "bindingId": ids["bindingId"],
+        "revision": ids["bindingRevision"],
+        "provider": "site",
+        "instance": "slurm",
+        "subject": username,
+        "state": "established",
+    }
+    truth.parties[ids["partyId"]] = {
+        "partyId": ids["partyId"],
+        "revision": 1,
+        "state": "active",
+        "providerBindings": [binding],
+    }
+    told(view, ("parties", dict(truth.parties[ids["partyId"]])), truth.add_member(PROJECT, ids["partyId"]))
+    told(view, truth.remove_member(PROJECT, ids["partyId"]))
+    told(view, truth.set_authority(PROJECT, "ready", ready_for(view.clock), management=3))
+
+
+def told_party(view: View, username: str) -> str:
+    party, change = view.beto.truth.new_party(site="slurm", username=username)
+    told(view, change)
+    return party

@@ -21,51 +21,31 @@ from site_bundle.reporter.adapters.wire import ProjectMembersBody
 from site_bundle.reporter.domain.sources import Project
 from tests.contract.goldens import Refused, Valid, canonical, load
 from tests.postgres.projects.conftest import View
-from tests.postgres.projects.member_rig import KEY, PARTY, PROJECT, REF, SLURM, TURNS, Sites, ask, post, told
+from tests.postgres.projects.member_rig import (
+    KEY,
+    PARTY,
+    PATH,
+    PROJECT,
+    REF,
+    SLURM,
+    TURNS,
+    Sites,
+    ask,
+    known_as,
+    listed,
+    post,
+    told,
+    told_party,
+)
 from tests.simulators.beto.beto import Faults, ready_for
 from tests.simulators.beto.truth import Change, Truth
 
-PATH = f"/resource-provisioning/slurm/members?providerProjectRef={REF}"
 UNAVAILABLE = (503, "unavailable")
 UNKNOWN = (404, "project_unknown")
 
 
-def listed(app: Flask, path: str = PATH) -> tuple[int, Any]:
-    """Status, and username → state, or the code."""
-    answer = ask(app, path)
-    body = answer.get_json()
-    if answer.status_code != 200:
-        return answer.status_code, body["code"]
-    rows = body["members"]
-    names = [row["username"] for row in rows]
-    assert (body["count"], names) == (len(rows), sorted(set(names)))
-    return 200, {row["username"]: row["state"] for row in rows}
-
-
 def golden(name: str) -> Valid:
     return next(case for case in load("site-members").valid if case.name == name)
-
-
-def known_as(view: View, ids: dict[str, Any], username: str) -> None:
-    """Tells of a Party that once was a member, under the golden's ids."""
-    truth = view.beto.truth
-    binding = {
-        "bindingId": ids["bindingId"],
-        "revision": ids["bindingRevision"],
-        "provider": "site",
-        "instance": "slurm",
-        "subject": username,
-        "state": "established",
-    }
-    truth.parties[ids["partyId"]] = {
-        "partyId": ids["partyId"],
-        "revision": 1,
-        "state": "active",
-        "providerBindings": [binding],
-    }
-    told(view, ("parties", dict(truth.parties[ids["partyId"]])), truth.add_member(PROJECT, ids["partyId"]))
-    told(view, truth.remove_member(PROJECT, ids["partyId"]))
-    told(view, truth.set_authority(PROJECT, "ready", ready_for(view.clock), management=3))
 
 
 def test_s8_the_golden_answers_byte_for_byte(member: View, app: Flask) -> None:
@@ -189,12 +169,6 @@ def some_act(dice: random.Random, truth: Truth, party: str) -> Change:
         lambda: truth.retire_binding(party, dice.randrange(len(truth.parties[party]["providerBindings"]))),
     ]
     return dice.choice(acts)()
-
-
-def told_party(view: View, username: str) -> str:
-    party, change = view.beto.truth.new_party(site="slurm", username=username)
-    told(view, change)
-    return party
 
 
 def agree(view: View, app: Flask) -> int:

@@ -12,8 +12,17 @@ from flask import Flask
 from central.projects.application import list_members
 from tests.contract.goldens import Refused, canonical, load
 from tests.postgres.projects.conftest import View
-from tests.postgres.projects.member_rig import KEY, PROJECT, REF, Sites, post, told
-from tests.postgres.projects.test_member_list import known_as, listed, told_party
+from tests.postgres.projects.member_rig import (
+    KEY,
+    PROJECT,
+    REF,
+    Sites,
+    known_as,
+    listed,
+    post,
+    told,
+    told_party,
+)
 from tests.simulators.beto.beto import Faults, ready_for
 
 ASKED, ANSWERED = load("project-members-request"), load("project-members")

@@ -27,7 +27,7 @@ from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.waiting import eventually
-from tests.postgres.projects.test_broker import login
+from tests.postgres.projects.logins import login
 from tests.simulators.beto.beto import Beto, Faults
 from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking

@@ -13,34 +13,19 @@ import pytest
 from central.kernel.database import Database
 from central.kernel.queries import load_queries
 from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.account_reporter import (
+    Reporter,
+    account,
+    any_set,
+    at,
+    content,
+    identity,
+    reporter,
+)
+from tests.postgres.provisioning.beside import in_background, wait_for_lock
 from tests.postgres.provisioning.conftest import Agent
-from tests.postgres.provisioning.test_accounts import Reporter, account, at, reporter
-from tests.postgres.provisioning.test_concurrency import in_background, wait_for_lock
 
 __all__ = ["reporter"]
-
-POOL = [
-    account("x/1"),
-    account("x/1", state="incomplete"),
-    account("x/1", generation=2),
-    account("y/1"),
-    account("y/1", name="u2", uidNumber=None),
-    account("z/1", partyId=str(UUID(int=7))),
-]
-
-
-def identity(one: dict[str, Any]) -> tuple[Any, ...]:
-    return one["partyId"], one["bindingId"], one["generation"], one["nativeUid"]
-
-
-def content(accounts: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
-    return {(*identity(one), one["name"], one["uidNumber"], one["state"]) for one in accounts}
-
-
-def any_set(chance: random.Random) -> list[dict[str, Any]]:
-    """Some of the pool in any order, no native UID twice."""
-    chosen = {one["nativeUid"]: one for one in chance.sample(POOL, chance.randint(0, len(POOL)))}
-    return chance.sample(list(chosen.values()), len(chosen))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import psycopg
 import pytest
@@ -15,6 +13,7 @@ from central.processes.provisioning_intake import Intake, build_app
 from central.provisioning.entrypoints.account_wire import AccountReceiptBody, AccountReportBody
 from tests.contract.goldens import Golden, Refused, Valid, canonical, load
 from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.account_reporter import sent
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, Clock, Projects
 
 SLURM, K8S, RECEIPT = (
@@ -43,16 +42,6 @@ def allocate(server: PgServer, name: str, site: str) -> None:
             " ON CONFLICT (allocation_id) DO UPDATE SET site = excluded.site",
             (ALLOCATION, site, ALLOCATION),
         )
-
-
-def sent(app: Flask, request: dict[str, Any], body: bytes) -> Any:
-    """The answer to a golden's request."""
-    keys = {"$INTAKE": KEYS[Site("slurm")][0], "$INTAKE_K8S": KEYS[Site("k8s")][0]}
-    headers = {
-        name: f"Bearer {keys[value]}" if value in keys else value
-        for name, value in request["headers"].items()
-    }
-    return app.test_client().open(request["path"], method=request["method"], data=body, headers=headers)
 
 
 @pytest.mark.parametrize(("golden", "case"), VALID, ids=lambda one: one.name)

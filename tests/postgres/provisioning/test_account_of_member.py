@@ -20,8 +20,8 @@ from central.provisioning.domain.member_account import MemberAccount
 from central.ssh_access.domain.account import Absence, AccountUnavailable, NoAccount
 from central.ssh_access.domain.member_key import MemberId, Target
 from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.account_reporter import LIMIT, Reporter, account
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, PROJECT_REF, ROLE, Agent, resource
-from tests.postgres.provisioning.test_accounts import LIMIT, Reporter, account
 from tests.simulators.beto.beto import Beto, Clock, ready_for
 from tests.simulators.beto.speaker import speaking
 

@@ -22,10 +22,8 @@ from central.provisioning.adapters.postgres_accounts import PostgresAccounts
 from central.provisioning.entrypoints.account_wire import AccountSetsReportBody, SetOutcomesBody
 from tests.contract.goldens import Refused, Valid, canonical, load
 from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.account_reporter import account, any_set, at, content, sent
 from tests.postgres.provisioning.conftest import INSTANCE, KEYS, Agent, Clock, Projects, resource
-from tests.postgres.provisioning.test_account_concurrency import any_set, content
-from tests.postgres.provisioning.test_account_goldens import sent
-from tests.postgres.provisioning.test_accounts import account, at
 
 Told = tuple[str, str | None]
 RECORDED, UNCHANGED, STALE = ("recorded", None), ("unchanged", None), ("stale_report", None)

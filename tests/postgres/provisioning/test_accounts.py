@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -27,69 +26,19 @@ from central.provisioning.domain.confirmation import (
 )
 from central.provisioning.domain.ids import AllocationId
 from tests.contract.goldens import canonical
-from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.account_reporter import (
+    BINDING,
+    LIMIT,
+    OTHER,
+    PARTY,
+    Reporter,
+    account,
+    at,
+    reporter,
+)
 from tests.postgres.provisioning.conftest import PROJECT, Agent, Clock, resource
 
-PARTY, OTHER = UUID(int=0x301), UUID(int=0x309)
-BINDING = UUID(int=0x304)
-LIMIT = timedelta(seconds=900)
-
-
-def at(second: int) -> str:
-    return f"2026-11-02T10:00:{second:02}Z"
-
-
-def account(uid: str = "uuid-1/42", **changes: Any) -> dict[str, Any]:
-    """A ready account."""
-    return {
-        "partyId": str(PARTY),
-        "name": "u1",
-        "nativeUid": uid,
-        "uidNumber": 5000001,
-        "bindingId": str(BINDING),
-        "generation": 1,
-        "state": "ready",
-    } | changes
-
-
-@dataclass(frozen=True, slots=True)
-class Reporter:
-    """An agent that reports the accounts of one allocation."""
-
-    agent: Agent
-    allocation: AllocationId
-    url: str
-
-    def post(self, time: str, *accounts: dict[str, Any], report_id: UUID | None = None) -> Any:
-        body = {
-            "schema": 1,
-            "reportId": str(report_id or uuid4()),
-            "observedAt": time,
-            "allocationId": str(self.allocation),
-            "accounts": list(accounts),
-        }
-        path = f"/resource-provisioning/{self.agent.site}/accounts"
-        return self.agent.app.test_client().post(path, data=canonical(body), headers=self.agent.headers())
-
-    def told(self, time: str, *accounts: dict[str, Any], report_id: UUID | None = None) -> str:
-        """Outcome or code."""
-        answer = self.post(time, *accounts, report_id=report_id).get_json()
-        return str(answer.get("outcome") or answer["code"])
-
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            return connection.execute(query.encode()).fetchall()
-
-    def present(self) -> list[tuple[Any, ...]]:
-        return self.rows(
-            "SELECT native_uid, generation, state FROM provisioning.accounts ORDER BY native_uid, generation"
-        )
-
-
-@pytest.fixture
-def reporter(agent: Agent, pg_server: PgServer, name: str) -> Reporter:
-    allocation = agent.report(at(0), resource())[0]["allocationId"]
-    return Reporter(agent, AllocationId(UUID(allocation)), pg_server.admin_url(name))
+__all__ = ["reporter"]
 
 
 @pytest.fixture

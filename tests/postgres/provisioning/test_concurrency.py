@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -17,6 +14,7 @@ from central.kernel.database import Database, DatabaseOptions
 from central.kernel.queries import load_queries
 from central.processes.provisioning_intake import Intake, build_app
 from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.beside import in_background, wait_for_lock
 from tests.postgres.provisioning.conftest import (
     INSTANCE,
     KEYS,
@@ -30,29 +28,6 @@ from tests.postgres.provisioning.conftest import (
 )
 
 T1, T2, T3 = (f"2026-11-02T10:00:{second:02}Z" for second in (1, 2, 3))
-
-
-@contextmanager
-def in_background(action: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
-    """Runs `action` beside the block; the yielded call waits for what it returned."""
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(action)
-        yield lambda: future.result(timeout=30)
-
-
-def wait_for_lock(admin: Database, pg_server: PgServer, name: str) -> None:
-    """Until some backend of this database waits for a lock."""
-    deadline = time.monotonic() + 20
-    with psycopg.connect(pg_server.admin_url(name), autocommit=True) as connection:
-        while time.monotonic() < deadline:
-            waiting = connection.execute(
-                "SELECT count(*) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            ).fetchone()
-            if waiting and waiting[0]:
-                return
-            time.sleep(0.01)
-    raise AssertionError("nobody waited for a lock")
 
 
 @pytest.mark.parametrize("ends", ["COMMIT", "ROLLBACK"])

@@ -17,8 +17,8 @@ from central.provisioning.adapters.postgres_saved import PostgresSavedAllocation
 from central.provisioning.application.every_allocation import every_allocation
 from central.provisioning.domain.ids import AllocationId
 from tests.postgres.conftest import PgServer
+from tests.postgres.provisioning.account_reporter import Reporter, account, at
 from tests.postgres.provisioning.conftest import KEYS, Agent, Projects, resource
-from tests.postgres.provisioning.test_accounts import Reporter, account, at
 
 SLURM, K8S = Site("slurm"), Site("k8s")
 PARTIES = [UUID(int=number) for number in range(1, 5)]

@@ -4,88 +4,33 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from central.processes.provisioning_worker import VIEWS_IDENTITY
 from tests.contract.goldens import canonical
 from tests.ports import free_port
 from tests.postgres.conftest import PgServer
-from tests.postgres.kernel.environment import without_ours
 from tests.postgres.provisioning.conftest import (
     INSTANCE,
     PROJECT,
     PROJECT_REF,
-    ROLE,
     report_body,
     resource,
     told,
 )
-
-KEY = "process-intake-key-of-thirty-two-"
-COMMAND = [sys.executable, "-c", "from central.cli import main; main()"]
-
-
-def environment(pg_server: PgServer, name: str, port: int, folder: Path) -> dict[str, str]:
-    views = pg_server.role_url(VIEWS_IDENTITY, name)
-    files = {"url": pg_server.role_url(ROLE, name), "broker": views, "key": KEY}
-    for file, content in files.items():
-        (folder / file).write_text(content + "\n")
-        (folder / file).chmod(0o600)
-    kept = {variable: os.environ[variable] for variable in ("PATH", "HOME") if variable in os.environ}
-    return kept | {
-        "PHAROS_SITES": "slurm,k8s",
-        "PHAROS_PROVISIONING_INTAKE_LISTEN": f"127.0.0.1:{port}",
-        "RESOURCE_PROVISIONING_DATABASE_URL_FILE": str(folder / "url"),
-        "RESOURCE_PROVISIONING_VIEWS_BROKER_URL_FILE": str(folder / "broker"),
-        "RESOURCE_PROVISIONING_WALDUR_INSTANCE": INSTANCE,
-        "RESOURCE_PROVISIONING_SLURM_INTAKE_KEY_FILE": str(folder / "key"),
-    }
-
-
-def enrol(pg_server: PgServer, name: str) -> None:
-    """Runs the broker's administration, as an operator does."""
-    done = subprocess.run(
-        [*COMMAND, "broker", "administer", "--json"],
-        env={**without_ours(), "PHAROS_DATABASE_URL": pg_server.admin_url(name)},
-        capture_output=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@contextmanager
-def serving(pg_server: PgServer, name: str, folder: Path) -> Iterator[tuple[int, Path]]:
-    """The port of a running intake, and its log."""
-    enrol(pg_server, name)
-    port, log = free_port(), folder / "log"
-    with log.open("wb") as sink:
-        process = subprocess.Popen(
-            [*COMMAND, "serve", "provisioning-intake"],
-            env=environment(pg_server, name, port, folder),
-            stderr=sink,
-            start_new_session=True,
-        )
-    try:
-        deadline = time.monotonic() + 30
-        while not ready(port):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
-        yield port, log
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+from tests.postgres.provisioning.intake_process import (
+    COMMAND,
+    KEY,
+    environment,
+    seconds_ago,
+    serving,
+)
 
 
 @pytest.fixture
@@ -93,15 +38,6 @@ def served(pg_server: PgServer, name: str, tmp_path: Path) -> Iterator[tuple[int
     """As `serving`."""
     with serving(pg_server, name, tmp_path) as running:
         yield running
-
-
-def ready(port: int) -> bool:
-    try:
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
-            connection.request("GET", "/readyz")
-            return connection.getresponse().status == 200
-    except OSError:
-        return False
 
 
 def post(port: int, site: str, body: dict[str, Any]) -> tuple[int, bytes]:
@@ -114,10 +50,6 @@ def post(port: int, site: str, body: dict[str, Any]) -> tuple[int, bytes]:
         connection.request("POST", f"/resource-provisioning/{site}/reports", canonical(body), headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
-
-
-def seconds_ago(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - seconds))
 
 
 def test_served_reports_wait_for_the_project_view(

@@ -38,7 +38,7 @@ from central.retention.domain.retained import Fences
 from central.retention.entrypoints.events import WORK_QUEUES
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.waiting import eventually
-from tests.postgres.projects.test_broker import login
+from tests.postgres.projects.logins import login
 from tests.postgres.retention.conftest import ROLE
 from tests.simulators.beto.memory_broker import MemoryBroker
 from tests.simulators.beto.speaker import speaking

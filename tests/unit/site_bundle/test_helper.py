@@ -4,55 +4,26 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
 
-from site_bundle.directory.errors import DirectoryRefusedError
 from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.helper import Helper
-from site_bundle.kernel.https import PeerRefusedError, PeerUnavailableError
 from site_bundle.kernel.stop import StopRequested
 from site_bundle.reporter.domain.allocation import NAMESPACE, allocation_id
+from tests.unit.site_bundle.helper_acts import ACTS, ERRORS
 
 # A worker of pytest-xdist has a thread of its own; the helper's process has none.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 ROOT = Path(__file__).parents[3]
-ERRORS: list[SiteError] = [
-    PeerUnavailableError("intake_slow", found="f", wanted="w", remedy="r", retry_after=7.0),
-    PeerRefusedError("account_name_invalid", status=422, found="status 422"),
-    DirectoryRefusedError("directory_refused", result=50, found="no"),
-    UnavailableError("unavailable", found="later"),
-]
-
-
-def fail(number: int) -> None:
-    raise ERRORS[number]
-
-
-def double(number: int) -> tuple[int, int]:
-    return os.getpid(), number * 2
-
-
-ACTS: dict[str, Any] = {
-    "double": double,
-    "fail": fail,
-    "echo": lambda raw: raw,
-    "bug": lambda: 1 // 0,
-    "sleep": time.sleep,
-    "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
-    "ignored": lambda: os.kill(os.getpid(), signal.SIGTERM),
-    "open": lambda: len(os.listdir("/proc/self/fd")),
-}
 
 
 @pytest.fixture
@@ -139,7 +110,8 @@ def test_s7_the_child_holds_no_lock_and_no_descriptor_of_its_parent(helper: Help
 
 def test_s7_the_child_ends_when_its_parent_is_killed() -> None:
     script = (
-        "import os, signal; from tests.unit.site_bundle.test_helper import ACTS, Helper;"
+        "import os, signal; from site_bundle.kernel.helper import Helper;"
+        "from tests.unit.site_bundle.helper_acts import ACTS;"
         "print(Helper(ACTS).call('double', 1, seconds=20)[0], flush=True);"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.unit_directives import PROOFS, REASONS, SHOWN
 from tests.lab.unit_probes import PROBES
-from tests.unit.site_bundle.test_units import ALL, Unit
+from tests.unit.site_bundle.units import ALL, Unit
 
 ROOT = Path(__file__).parents[3]
 
