@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,6 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.architecture.sources import ROOT
+from tests.ports import free_port
 
 NEEDS = [
     pytest.mark.slapd,
@@ -87,9 +87,7 @@ class Directory:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = f"ldapi://{quote(str(folder / 'ldapi'), safe='')}"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.loopback = f"ldap://127.0.0.1:{free.getsockname()[1]}"
+        self.loopback = f"ldap://127.0.0.1:{free_port()}"
 
     def tool(
         self, name: str, *words: str, text: str = "", user: str = "root"
@@ -98,7 +96,7 @@ class Directory:
         account = pwd.getpwnam(user)
         ids = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
         command = ["setpriv", *ids, name, "-Q", "-Y", "EXTERNAL", "-H", self.url, *words]
-        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
 
     def apply(self, name: str, text: str) -> None:
         """Apply LDIF as the administrator."""

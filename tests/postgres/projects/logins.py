@@ -13,8 +13,7 @@ from central.kernel.migrations import set_role_password
 from central.kernel.notifications import Waiters
 from tests.postgres.conftest import PgServer
 
-LEASE = 1.0
-OPTIONS = BrokerOptions(lease=LEASE, look=0.1, back_off=BackOff(first=0.1, longest=1.0))
+OPTIONS = BrokerOptions(look=0.1, back_off=BackOff(first=0.1, longest=1.0))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from central.processes.provisioning_worker import VIEWS_IDENTITY
 from tests.ports import free_port
 from tests.postgres.conftest import PgServer
 from tests.postgres.kernel.environment import without_ours
+from tests.postgres.kernel.waiting import NEVER, until
 from tests.postgres.provisioning.conftest import (
     INSTANCE,
     ROLE,
@@ -48,7 +49,7 @@ def enrol(pg_server: PgServer, name: str) -> None:
         [*COMMAND, "broker", "administer", "--json"],
         env={**without_ours(), "PHAROS_DATABASE_URL": pg_server.admin_url(name)},
         capture_output=True,
-        timeout=60,
+        timeout=2 * NEVER,
     )
     assert done.returncode == 0, done.stderr
 
@@ -66,20 +67,18 @@ def serving(pg_server: PgServer, name: str, folder: Path) -> Iterator[tuple[int,
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + 30
-        while not ready(port):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.1)
+        until(lambda: answers(port, process, log))
         yield port, log
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(NEVER) == 0, log.read_text()
 
 
-def ready(port: int) -> bool:
+def answers(port: int, process: subprocess.Popen[bytes], log: Path) -> bool:
+    """Whether the running process is ready."""
+    assert process.poll() is None, log.read_text()
     try:
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=NEVER)) as connection:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
     except OSError:

@@ -16,6 +16,7 @@ import pytest
 from tests.contract.goldens import canonical
 from tests.ports import free_port
 from tests.postgres.conftest import PgServer
+from tests.postgres.kernel.waiting import NEVER
 from tests.postgres.provisioning.conftest import (
     INSTANCE,
     PROJECT,
@@ -46,7 +47,7 @@ def post(port: int, site: str, body: dict[str, Any]) -> tuple[int, bytes]:
         "Pharos-Schema": "1-1",
         "Content-Type": "application/json",
     }
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=NEVER)) as connection:
         connection.request("POST", f"/resource-provisioning/{site}/reports", canonical(body), headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
@@ -84,7 +85,7 @@ def test_p20_a_start_without_betos_scope_is_refused_with_the_remedy(
         [*COMMAND, "serve", "provisioning-intake"],
         env=environment(pg_server, name, free_port(), tmp_path),
         capture_output=True,
-        timeout=60,
+        timeout=2 * NEVER,
     )
     assert done.returncode == 3
     assert b"not enrolled to ask at beto.questions" in done.stderr
@@ -98,7 +99,7 @@ def test_a_start_without_the_schema_is_refused(pg_server: PgServer, tmp_path: Pa
         [*COMMAND, "serve", "provisioning-intake"],
         env=environment(pg_server, "never_migrated", free_port(), tmp_path),
         capture_output=True,
-        timeout=60,
+        timeout=2 * NEVER,
     )
     pg_server.execute("DROP DATABASE never_migrated WITH (FORCE)")
     assert done.returncode in {3, 4}

@@ -160,6 +160,43 @@ def test_a_corrupt_allocation_stops_no_other(agent: Agent, execute: Execute) -> 
     ]
 
 
+UNREAD = {"snapshot", "digest", "version_gone"}
+"""Of the version before a change, which its writer need not read again: the head names it by the digest of what
+this process wrote or read.
+"""
+
+
+@pytest.mark.parametrize("what", sorted(CORRUPTIONS.keys() - {"another's"}))
+def test_p7_nothing_is_decided_upon_rows_at_odds_by_who_wrote_them(
+    agent: Agent, saved: PostgresSavedAllocations, execute: Execute, what: str
+) -> None:
+    """The process that remembers an allocation looks at its rows again before it changes it (P7, P8)."""
+    first, second = reported(agent, T1, resource(1), resource(2))
+    for statement in CORRUPTIONS[what].split("; "):
+        column = "allocation_id" if "sightings" in statement else "id"
+        execute(f"{statement} {'AND' if 'WHERE' in statement else 'WHERE'} {column} = '{first}'")
+    outcomes = agent.report(T2, resource(1, paused=True), resource(2, paused=True))
+    assert told(outcomes)[1] == ("changed", 2)
+    if what in UNREAD:
+        assert told(outcomes)[0] == ("changed", 2)
+        kept = saved.by_id(first)
+        assert kept is not None
+        assert (kept.version, kept.allocation.facts.paused) == (2, True)
+    else:
+        assert outcomes[0]["code"] == "state_corrupt" if "site" not in what else outcomes[0]["outcome"] == "refused"
+
+
+def test_p8_what_another_process_changed_meanwhile_is_read(
+    agent: Agent, other: Agent, saved: PostgresSavedAllocations
+) -> None:
+    """Two processes each remember an allocation; neither decides upon what the other left behind."""
+    reported(agent, T1, resource(1))
+    assert told(other.report(T2, resource(1, paused=True))) == [("changed", 2)]
+    assert told(agent.report(T3, resource(1, paused=True))) == [("seen", 2)]
+    assert told(other.report(T4, resource(1))) == [("changed", 3)]
+    assert told(agent.report(T5, resource(1, paused=True))) == [("changed", 4)]
+
+
 @pytest.mark.parametrize("time", ["infinity", "-infinity"])
 def test_infinity_is_refused_by_the_columns_too_f12(agent: Agent, execute: Execute, time: str) -> None:
     reported(agent, T1, resource())

@@ -37,7 +37,7 @@ from central.retention.domain.recovery import RecoveryLimits
 from central.retention.domain.retained import Fences
 from central.retention.entrypoints.events import WORK_QUEUES
 from tests.postgres.conftest import PgServer
-from tests.postgres.kernel.waiting import eventually
+from tests.postgres.kernel.waiting import NEVER, eventually
 from tests.postgres.projects.logins import login
 from tests.postgres.retention.conftest import ROLE
 from tests.simulators.beto.memory_broker import MemoryBroker
@@ -130,8 +130,8 @@ def test_p29_a_worker_reads_what_was_accepted_before_it_and_follows_events(platf
         platform.accept(9, kind="launch")
         platform.accept(10, owner="pipeline", kind="pipeline")
         platform.wait_for(*(f"u{number}" for number in range(2, 11)))
-        assert passes(registry, "stood") >= 1
-        assert registry.get_sample_value("pharos_recovery_standing") == 1
+        eventually(lambda: passes(registry, "stood") >= 1)
+        eventually(lambda: registry.get_sample_value("pharos_recovery_standing") == 1)
 
 
 def test_o3_each_start_of_a_replica_makes_a_pass_and_the_list_comes_back(platform: Platform) -> None:
@@ -204,7 +204,7 @@ def test_p29_workers_killed_again_and_again_lose_nothing(
             if turn % 2:
                 eventually(lambda: isinstance(platform.listed(), list))
             process.send_signal(signal.SIGKILL)
-            process.wait(timeout=10)
+            process.wait(NEVER)
     with working(platform):
         wanted = sorted(f"u{number}" for number in range(5, 41))
         eventually(lambda: bool(sorted(platform.listed()) == wanted))
