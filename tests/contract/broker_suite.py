@@ -256,7 +256,7 @@ class BrokerSuite:
                     subscription.answer(question, question.message.body + b"!")
                 left -= len(asked)
             assert answers.result(timeout=60) == {one: body + b"!" for one, body in questions.items()}
-            answers = pool.submit(rig.broker.ask_all, queue, questions, timeout=1.0)
+            answers = pool.submit(rig.broker.ask_all, queue, questions, timeout=3.0)
             (first, *_) = subscription.fetch(5, wait=60.0)
             subscription.answer(first, b"!")
             with pytest.raises(Unavailable):

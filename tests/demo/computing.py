@@ -145,7 +145,7 @@ class Computing:
         shown = self.bob.wait(run, lambda shown: bool(_compute(shown).get("jobId")) or has_ended(shown))
         assert not has_ended(shown), self._explained(run)
         job = str(_compute(shown)["jobId"])
-        assert wait_until(lambda: self._state(job) == "RUNNING", 30.0, every=0.2), self._state(job)
+        assert wait_until(lambda: self._state(job) == "RUNNING", 60.0, every=0.2), self._state(job)
         return job
 
     def _explained(self, run: str) -> str:

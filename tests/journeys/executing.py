@@ -114,7 +114,7 @@ class Executing(Reporting):
         runs.wait(run, lambda shown: bool(stages(shown).get(stage, {}).get("jobId")) or has_ended(shown))
         number = str(stages(runs.show(run))[stage]["jobId"])
         running = {"id": number, "state": "RUNNING"}.items()
-        assert wait_until(lambda: any(running <= job.items() for job in self.queued()), 30.0, every=0.2)
+        assert wait_until(lambda: any(running <= job.items() for job in self.queued()), 60.0, every=0.2)
         return number
 
     def let_go(self, user: str, runs: Runs, run: str) -> None:

@@ -231,7 +231,7 @@ def test_p28_a_retained_list_that_does_not_stand_keeps_every_account(
     os.kill(worker, signal.SIGSTOP)
     try:
         # The signal is taken when the process next runs; only then nothing of it is on its way.
-        assert wait_until(lambda: stands_still(worker), 10)
+        assert wait_until(lambda: stands_still(worker), 60.0)
         site.execute("UPDATE retention.recovery SET alive_until = clock_timestamp()")
         status = site.wait_status(
             lambda status: status["checks"]["retained"]["status"] == "warn", "a warning"

@@ -87,7 +87,7 @@ def stage(executing: Executing, alice: Runs, repository: Repository) -> Iterator
     job = stages(shown)["stage-in"]["jobId"]
     with silent(executing):
         partition(executing, "UP")
-        assert wait_until(lambda: "git" in _programs(executing), 30.0, every=0.2)
+        assert wait_until(lambda: "git" in _programs(executing), 60.0, every=0.2)
         environment = environment_of(host, "alice")
         after = planted(executing, "alice")
         both = Planted({**{f"{name} before": each for name, each in known.values.items()}, **after.values})
@@ -196,7 +196,7 @@ def submitting(executing: Executing, alice: Runs, repository: Repository) -> Ite
     try:
         run = alice.start(repository, ["sh", "-c", "echo x >result.txt"])
         look = ["ps", "-u", "pharos-runtime", "-o", "comm="]
-        assert wait_until(lambda: "sbatch" in host.exec(look, check=False).stdout, 30.0, every=0.2)
+        assert wait_until(lambda: "sbatch" in host.exec(look, check=False).stdout, 60.0, every=0.2)
         yield planted(executing, "alice")
     finally:
         host.exec(["systemctl", "kill", "--signal=CONT", "slurmctld"])

@@ -257,7 +257,7 @@ def test_row_4_a_reporter_that_cannot_start_takes_both_back(
     if done.returncode == 8:
         both.admin.installer("recover")
     for component in COMPONENTS:
-        assert wait_until(partial(is_active, both, component), 30, every=0.2)
+        assert wait_until(partial(is_active, both, component), 60.0, every=0.2)
 
 
 def test_i14_both_go_on_and_back_together(both: Road, first: Handed, second: Handed) -> None:

@@ -59,7 +59,7 @@ def _killed(scene: Running, job: str) -> None:
 def _deadline(scene: Running, job: str) -> None:
     """A job that cannot begin before its deadline is over; it was requeued, so it waits."""
     scene.host.exec(["scontrol", "requeuehold", job])
-    assert until(lambda: state(scene, job) == "PENDING", 20.0)
+    assert until(lambda: state(scene, job) == "PENDING", 60.0)
     _update(scene, job, "TimeLimit=1", "Deadline=now+62", "StartTime=now+4")
     scene.host.exec(["scontrol", "release", job])
 
@@ -73,7 +73,7 @@ def _preempted(scene: Running, mode: str) -> None:
 def _node_down(scene: Running, job: str, *, requeue: bool) -> None:
     _update(scene, job, f"Requeue={int(requeue)}")
     scene.host.exec(["scontrol", "update", "NodeName=cn01", "State=DOWN", "Reason=test"])
-    assert until(lambda: state(scene, job) in {"NODE_FAIL", "PENDING"}, 20.0)
+    assert until(lambda: state(scene, job) in {"NODE_FAIL", "PENDING"}, 60.0)
     node_up(scene)
 
 
@@ -90,7 +90,7 @@ def node_up(scene: Running) -> None:
 
 def rerun_soon(scene: Running, job: str) -> None:
     """Slurm keeps a requeued job for two minutes; an administrator lets it run again at once."""
-    assert until(lambda: state(scene, job) == "PENDING", 20.0), state(scene, job)
+    assert until(lambda: state(scene, job) == "PENDING", 60.0), state(scene, job)
     _update(scene, job, f"StartTime={SOON}")
 
 

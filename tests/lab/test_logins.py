@@ -39,7 +39,7 @@ def test_without_invalidation_the_cache_decides_the_delay(lab_host: LabHost, key
     assert login(lab_host, "alice", key).returncode == 0
     replace_directory_keys(lab_host, "alice", [], by=AGENT)
     assert login(lab_host, "alice", key).returncode == 0
-    assert wait_until(lambda: login(lab_host, "alice", key).returncode == REFUSED, 15, every=0.3)
+    assert wait_until(lambda: login(lab_host, "alice", key).returncode == REFUSED, 60.0, every=0.3)
 
 
 def test_a_members_own_file_opens_nothing(lab_host: LabHost, key: MemberKey) -> None:

@@ -83,7 +83,7 @@ def test_a_pid_used_again_is_not_the_owner() -> None:
 def test_a_zombie_has_ended() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         # Not reaped before the with block ends, so it is a zombie once it has exited.
-        assert wait_until(lambda: identify(child.pid) is None, 10)
+        assert wait_until(lambda: identify(child.pid) is None, 60.0)
 
 
 def test_the_lock_falls_with_its_holder(registry: Registry) -> None:

@@ -26,7 +26,7 @@ def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Itera
         made.host.exec(["bash", "-ec", SETTINGS])
         made.desk.valid_seconds = 600.0
         made.start()
-        assert until(lambda: "idle" in made.slurm("sinfo", "-h", "-p", "compute"), 20.0)
+        assert until(lambda: "idle" in made.slurm("sinfo", "-h", "-p", "compute"), 60.0)
         prepared(made)  # it runs, and has asked every owner
         yield made
 
@@ -51,7 +51,7 @@ def over(scene: Running, attempt: Attempt, cancel: Issued) -> None:
     """The cancel is done, no stage is begun any more, and a cleanup leaves nothing of the Attempt."""
     assert attempt.result(cancel)["verdict"] == "completed"
     late = ask(attempt, "compute")
-    assert scene.desk.wait(lambda: refused(late), 20.0) and attempt.ack(late)["code"] == "attempt_cancelled"
+    assert scene.desk.wait(lambda: refused(late), 60.0) and attempt.ack(late)["code"] == "attempt_cancelled"
     assert scene.jobs(late) == []
     assert attempt.result(attempt.cleanup())["verdict"] == "completed"
     assert grants(scene, attempt) == []
@@ -92,9 +92,9 @@ def test_e7_cancel_before_anything_was_submitted(scene: Running, stage: str) -> 
     scene.desk.refuse_token = (503, "unavailable")
     try:
         issued = ask(attempt, stage)
-        assert until(lambda: f"command={issued.body['commandId']} code=unavailable" in scene.log(), 20.0)
+        assert until(lambda: f"command={issued.body['commandId']} code=unavailable" in scene.log(), 60.0)
         cancel = attempt.cancel()
-        assert scene.desk.wait(lambda: refused(issued), 20.0)
+        assert scene.desk.wait(lambda: refused(issued), 60.0)
     finally:
         scene.desk.refuse_token = None
     assert attempt.ack(issued)["code"] == "attempt_cancelled"
@@ -108,7 +108,7 @@ def test_e7_a33_cancel_while_nobody_knows_whether_there_is_a_job(scene: Running)
     scene.host.exec(["systemctl", "stop", "slurmctld"])
     try:
         issued = attempt.submit("stage-in")
-        assert until(lambda: scene.slurm("pgrep", "-x", "sbatch") != "", 20.0)
+        assert until(lambda: scene.slurm("pgrep", "-x", "sbatch") != "", 60.0)
         assert until(lambda: scene.slurm("pgrep", "-x", "sbatch") == "", 60.0)
         cancel = attempt.cancel()
         assert not scene.desk.wait(lambda: cancel.ack is not None or issued.ack is not None, 3.0)
@@ -125,7 +125,7 @@ def test_e7_cancel_of_a_job_that_is_completing(scene: Running, pool: list[Attemp
     attempt = pool.pop()
     issued = attempt.compute("sh", "-c", "exit 7")
     job = attempt.ack(issued)["jobId"]
-    assert until(lambda: state(scene, job) == "COMPLETING", 20.0)
+    assert until(lambda: state(scene, job) == "COMPLETING", 60.0)
     cancel = attempt.cancel()
     result = attempt.result(issued)
     scene.host.exec(["rm", "/run/slow-epilog"])
@@ -156,12 +156,12 @@ def test_s4_cleanup_waits_for_the_stage_that_still_asks_the_helper(scene: Runnin
 
 def _requeued(scene: Running, job: str) -> None:
     scene.host.exec(["scontrol", "requeue", job])
-    assert until(lambda: state(scene, job) == "PENDING", 20.0)
+    assert until(lambda: state(scene, job) == "PENDING", 60.0)
 
 
 def _suspended(scene: Running, job: str) -> None:
     scene.host.exec(["scontrol", "suspend", job])
-    assert until(lambda: state(scene, job) == "SUSPENDED", 20.0)
+    assert until(lambda: state(scene, job) == "SUSPENDED", 60.0)
 
 
 HOLDS: dict[str, Callable[[Running, str], None]] = {"requeued": _requeued, "suspended": _suspended}

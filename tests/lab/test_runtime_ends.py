@@ -37,7 +37,7 @@ def scene(lab_tree: HostTree, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def ready(scene: Running) -> Attempt:
-    assert until(lambda: "idle" in scene.slurm("sinfo", "-h", "-p", "compute"), 20.0)
+    assert until(lambda: "idle" in scene.slurm("sinfo", "-h", "-p", "compute"), 60.0)
     return prepared(scene)[0]
 
 
@@ -63,7 +63,7 @@ def test_s1_a10_a11_job_that_runs_again_is_one_job(scene: Running, ready: Attemp
     compute = ready.compute("sh", "-c", '[ -e "$0" ] && exit 3; touch "$0"; sleep 300', f"../{again}")
     job = ready.ack(compute)["jobId"]
     began = f"/scratch/pharos/alice/{ready.attempt_id}/{again}"
-    assert until(lambda: scene.slurm("ls", began) != "", 20.0)
+    assert until(lambda: scene.slurm("ls", began) != "", 60.0)
     RERUNS[again](scene, job)
     rerun_soon(scene, job)
     result = ready.result(compute)
@@ -81,7 +81,7 @@ def test_s1_a05_ends_accounting_alone_can_have(scene: Running, ready: Attempt) -
     partition(scene, "UP")
     sacct = f"sacct -nPXa -j {','.join(jobs)} -o State".split()
     completed = ["COMPLETED"] * len(jobs)
-    assert until(lambda: scene.slurm(*sacct).split() == completed, 20.0), scene.slurm("squeue", "-t", "all")
+    assert until(lambda: scene.slurm(*sacct).split() == completed, 60.0), scene.slurm("squeue", "-t", "all")
     for job, end in zip(jobs, WRITTEN, strict=True):
         write_end(scene, job, end)
     scene.start()
@@ -99,7 +99,7 @@ def test_s1_a12_job_id_that_others_bear_now(scene: Running, ready: Attempt) -> N
     scene.stop()
     partition(scene, "UP")
     ended = f"sacct -nPXa -j {job} -o State"
-    assert until(lambda: "FAILED" in scene.slurm(*ended.split()), 20.0)
+    assert until(lambda: "FAILED" in scene.slurm(*ended.split()), 60.0)
     scene.host.exec(
         [
             "sh", "-ec",
@@ -108,7 +108,7 @@ def test_s1_a12_job_id_that_others_bear_now(scene: Running, ready: Attempt) -> N
         ]
     )  # fmt: skip
     sbatch = "sbatch --parsable -D /tmp -A pharos -o /dev/null -J {} --wrap".format(f"pharos:{uuid_like()}")
-    assert until(lambda: "idle" in scene.slurm("sinfo", "-h", "-p", "compute"), 20.0)
+    assert until(lambda: "idle" in scene.slurm("sinfo", "-h", "-p", "compute"), 60.0)
     assert scene.slurm(*sbatch.split(), "sleep 300", user="alice").strip() == job
     cancel = ready.cancel()
     scene.start()

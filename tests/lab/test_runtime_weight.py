@@ -83,7 +83,7 @@ def is_ready(scene: Running) -> bool:
 def test_s10_idle_it_asks_nobody_and_hardly_wakes(scene: Running) -> None:
     scene.program = CONSOLE
     scene.start()
-    assert until(lambda: is_ready(scene), 30.0), scene.log()
+    assert until(lambda: is_ready(scene), 60.0), scene.log()
     before, after = over(scene, WINDOW)
     bare = int(scene.slurm("python3.13", "-c", BARE))
     wakes, calls = after.switches - before.switches, after.calls - before.calls

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -67,9 +68,9 @@ def test_a_bug_is_raised_and_never_an_answer(helper: Helper) -> None:
 def test_x1_a_child_that_is_lost_or_late_is_unavailable_and_replaced(
     helper: Helper, act: str, code: str
 ) -> None:
-    given = (60,) if act == "sleep" else ()
+    given, seconds = ((60,), 0.3) if act == "sleep" else ((), 20)
     with pytest.raises(UnavailableError) as caught:
-        helper.call(act, *given, seconds=0.3)
+        helper.call(act, *given, seconds=seconds)
     assert caught.value.code == code
     assert helper.call("double", 1, seconds=20)[1] == 2
 
@@ -116,8 +117,9 @@ def test_s7_the_child_ends_when_its_parent_is_killed() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
+    assert done.returncode == -signal.SIGKILL, done.stderr
     child, end = int(done.stdout), time.monotonic() + 20
     while Path(f"/proc/{child}").exists() and _state(child) != "Z":
         assert time.monotonic() < end, "the helper outlives its parent"
