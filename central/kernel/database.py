@@ -21,6 +21,7 @@ import psycopg
 from psycopg.rows import RowMaker, class_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
+from central.kernel import binary_arrays
 from central.kernel.driver_errors import (
     ConnectionDied,
     DatabaseUnavailable,
@@ -123,6 +124,7 @@ class Database:
             reconnect_timeout=options.reconnect_seconds,
             open=False,
             name=options.application,
+            configure=binary_arrays.register,
             kwargs={
                 "autocommit": True,
                 "prepare_threshold": options.prepare_threshold,

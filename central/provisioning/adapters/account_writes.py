@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
 
+from central.kernel.binary_arrays import integer_array, uuid_array, uuid_text_array
 from central.kernel.database import Transaction
 from central.kernel.driver_errors import TransactionConflict
 from central.kernel.queries import Queries
@@ -28,13 +28,13 @@ def write_sets(
     rows = [(owner, account) for owner, accounts in made for account in accounts]
     columns: dict[str, object] = {
         **params,
-        "allocations": plain_array(owner for owner, _ in made),
-        "versions": plain_array(each.version for each in replacements),
-        "contents": plain_array(UUID(each.found.content) for each in replacements),
-        "counts": plain_array(len(accounts) for _, accounts in made),
-        "owners": plain_array(owner for owner, _ in rows),
-        "parties": plain_array(account.party_id for _, account in rows),
-        "bindings": plain_array(account.binding_id for _, account in rows),
+        "allocations": uuid_array(owner for owner, _ in made),
+        "versions": integer_array([each.version for each in replacements]),
+        "contents": uuid_text_array(each.found.content for each in replacements),
+        "counts": integer_array([len(accounts) for _, accounts in made]),
+        "owners": uuid_array(owner for owner, _ in rows),
+        "parties": uuid_array(account.party_id for _, account in rows),
+        "bindings": uuid_array(account.binding_id for _, account in rows),
         "generations": plain_array(account.generation for _, account in rows),
         "uids": text_array(account.native_uid for _, account in rows),
         "names": text_array(account.name for _, account in rows),

@@ -4,14 +4,15 @@ It leaves exactly what the generic aggregate store leaves one by one: a version,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from msgspec import Struct
+
+from central.kernel.binary_arrays import integer_array, uuid_array, uuid_text_array
 from central.kernel.database import Transaction
 from central.kernel.driver_errors import ConstraintViolated, TransactionConflict
 from central.kernel.queries import Queries, Query
-from central.provisioning.adapters.arrays import hex_array, plain_array, uuid_array
 from central.provisioning.adapters.report_receipts import command_digests, commands_of, reused
 from central.provisioning.adapters.rows import Written, encode_answer, standing_of
 from central.provisioning.adapters.snapshots import KnownVersions, encode_snapshot, version_digest
@@ -22,8 +23,7 @@ from central.provisioning.domain.decision import Outcome
 _RACES: Final = frozenset({"aggregate_versions_pkey", "aggregate_heads_pkey", "allocation_sightings_pkey"})
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True, gc=False):
     """The new version of the resource at one position of a report."""
 
     position: int
@@ -31,8 +31,7 @@ class Change:
     after: Allocation
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(Struct, frozen=True, gc=False):
     """A resource that was seen again by decision, at the version it stands at."""
 
     position: int
@@ -53,16 +52,20 @@ class ChangeSets:
         for query, same in (("add_changes", first), ("move_changes", later)):
             if same:
                 params = _columns(report, same, self._known) | {"now": now}
-                _write(tx, self._queries[query], params, len(same))
+                try:
+                    _write(tx, self._queries[query], params, len(same))
+                except TransactionConflict:
+                    self._known.forget()  # so that all of it is read before it is decided again
+                    raise
 
     def touch(self, tx: Transaction, report: Report, touches: Sequence[Touch]) -> None:
         """Renews sightings together with what was said this time."""
         if not touches:
             return
         params = {
-            "ids": plain_array(report.allocation_ids[touch.position] for touch in touches),
-            "versions": plain_array(touch.version for touch in touches),
-            "contents": plain_array(report.contents[touch.position] for touch in touches),
+            "ids": uuid_text_array(report.allocation_ids[touch.position] for touch in touches),
+            "versions": integer_array([touch.version for touch in touches]),
+            "contents": uuid_text_array(report.contents[touch.position] for touch in touches),
             "site": report.site,
             "observed_at": report.observed_at,
         }
@@ -92,24 +95,24 @@ def _columns(report: Report, changes: Sequence[Change], known: KnownVersions) ->
         version_digest(after.allocation_id, version, snapshot)
         for after, version, snapshot in zip(afters, versions, snapshots, strict=True)
     ]
-    for digest, after in zip(digests, afters, strict=True):
-        known.learn(digest, after)
+    for digest, version, after in zip(digests, versions, afters, strict=True):
+        known.learn(digest, version, after)
     answers = {
         revision: encode_answer(Answered(Outcome.CHANGED, revision))
         for revision in {after.revision for after in afters}
     }
     return {
-        "ids": plain_array(report.allocation_ids[position] for position in positions),
-        "versions": plain_array(versions),
-        "commands": plain_array(commands_of(report, positions)),
+        "ids": uuid_text_array(report.allocation_ids[position] for position in positions),
+        "versions": integer_array(versions),
+        "commands": uuid_text_array(commands_of(report, positions)),
         "snapshots": b"\n".join(snapshots).decode(),
         "digests": b"".join(digests),
         "projects": uuid_array(after.facts.project_id for after in afters),
-        "revisions": plain_array(after.revision for after in afters),
-        "standings": plain_array(standing_of(after).value for after in afters),
-        "contents": plain_array(report.contents[position] for position in positions),
+        "revisions": integer_array([after.revision for after in afters]),
+        "standings": "".join([standing_of(after).value for after in afters]).encode(),
+        "contents": uuid_text_array(report.contents[position] for position in positions),
         "request_digests": b"".join(command_digests(report, positions)),
-        "answers": hex_array(answers[after.revision] for after in afters),
+        "answers": b"\n".join([answers[after.revision] for after in afters]).decode(),
         "site": report.site,
         "observed_at": report.observed_at,
     }

@@ -10,6 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from central.kernel.aggregates import request_digest
+from central.kernel.binary_arrays import uuid_array, uuid_text_array
 from central.kernel.database import Database, Transaction
 from central.kernel.driver_errors import TransactionConflict
 from central.kernel.errors import CorruptState
@@ -24,7 +25,6 @@ from central.provisioning.adapters.account_rows import (
     party_accounts,
 )
 from central.provisioning.adapters.account_writes import Replacement, write_sets
-from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.report_receipts import REPORTS_KEPT, reused
 from central.provisioning.application.account_ports import AccountReport, AccountSet
 from central.provisioning.domain.account_report import AccountsOutcome, AccountsRefusal, Judged, Told, judge
@@ -110,8 +110,8 @@ class PostgresAccounts:
         taken = [place for place, each in enumerate(report.sets) if each.refused is None]
         columns = {
             **params,
-            "allocations": plain_array(report.sets[place].allocation_id for place in taken),
-            "contents": plain_array(UUID(report.sets[place].content) for place in taken),
+            "allocations": uuid_array(report.sets[place].allocation_id for place in taken),
+            "contents": uuid_text_array(report.sets[place].content for place in taken),
         }
         for missed in tx.all(MissedSet, self._queries["renew_sets"], columns):
             told[taken[missed.position]] = None
@@ -127,7 +127,7 @@ class PostgresAccounts:
         alone: bool = False,
     ) -> Sequence[Told]:
         """The outcome of each set, the recorded ones written. `alone`: corrupt state is raised."""
-        asked = {**params, "allocations": plain_array(each.allocation_id for each in sets)}
+        asked = {**params, "allocations": uuid_array(each.allocation_id for each in sets)}
         told: list[Told] = []
         replacements = []
         for each, standing in zip(

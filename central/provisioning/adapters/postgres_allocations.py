@@ -9,15 +9,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from central.kernel.binary_arrays import integer_array, uuid_array, uuid_text_array
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.observability import event
 from central.kernel.queries import load_queries
-from central.provisioning.adapters.arrays import joined_array, plain_array
 from central.provisioning.adapters.change_sets import Change, ChangeSets, Touch
 from central.provisioning.adapters.report_receipts import ReportReceipts
-from central.provisioning.adapters.rows import Renewed, SavedRow
-from central.provisioning.adapters.snapshots import KnownVersions
+from central.provisioning.adapters.rows import Confirmed, Renewed, SavedRow, Standing, standing_of
+from central.provisioning.adapters.snapshots import Known, KnownVersions
 from central.provisioning.application.ports import Decide, Settlement
 from central.provisioning.application.report import Answered, Report
 from central.provisioning.domain.allocation import Saved
@@ -88,8 +88,8 @@ class PostgresAllocations:
         """
         order = report.order
         params = {
-            "ids": joined_array(report.ordered_ids),
-            "contents": joined_array(report.ordered_contents),
+            "ids": uuid_text_array(report.ordered_ids),
+            "contents": uuid_text_array(report.ordered_contents),
             "site": report.site,
             "observed_at": report.observed_at,
         }
@@ -122,8 +122,48 @@ class PostgresAllocations:
 
     def _load(self, tx: Transaction, report: Report, positions: Sequence[int]) -> dict[int, Found]:
         """What is saved, by position in this order; a corrupt one as its error, so that it stops no other."""
+        confirmed = self._confirmed(tx, report, positions)
+        rest = [position for position in positions if position not in confirmed]
+        if not rest:
+            return confirmed
+        read = self._read(tx, report, rest)
+        return {
+            position: confirmed[position] if position in confirmed else read[position]
+            for position in positions
+        }
+
+    def _confirmed(self, tx: Transaction, report: Report, positions: Sequence[int]) -> dict[int, Found]:
+        """Those that stand as this process knows them and were last seen before this report. It needs neither
+        when that was nor what was said then, which count only at a time before or equal.
+        """
+        asked: list[tuple[int, Known]] = []
+        for position in positions:
+            known = self._known.of(uuid_of(report.allocation_ids[position]))
+            if known is None or known.allocation.observed_at >= report.observed_at:
+                continue
+            if standing_of(known.allocation) is Standing.LIVE:
+                asked.append((position, known))
+        if not asked:
+            return {}
+        params = {
+            "ids": uuid_text_array(report.allocation_ids[position] for position, _ in asked),
+            "versions": integer_array([known.version for _, known in asked]),
+            "projects": uuid_array(known.allocation.facts.project_id for _, known in asked),
+            "revisions": integer_array([known.allocation.revision for _, known in asked]),
+            "digests": b"".join([known.digest for _, known in asked]),
+            "site": report.site,
+            "observed_at": report.observed_at,
+        }
+        found: dict[int, Found] = {}
+        for n in tx.one(Confirmed, self._queries["confirm"], params).positions:
+            position, known = asked[n - 1]
+            before = known.allocation
+            found[position] = Saved(before, known.version, report.contents[position], before.observed_at)
+        return found
+
+    def _read(self, tx: Transaction, report: Report, positions: Sequence[int]) -> dict[int, Found]:
         ids = [report.allocation_ids[position] for position in positions]
-        rows = tx.all(SavedRow, self._queries["saved"], {"ids": plain_array(ids)})
+        rows = tx.all(SavedRow, self._queries["saved"], {"ids": uuid_text_array(ids)})
         found: dict[int, Found] = {}
         for position, text, row in zip(positions, ids, rows, strict=True):
             try:

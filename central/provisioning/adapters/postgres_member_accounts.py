@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Final
 from uuid import UUID
 
+from central.kernel.binary_arrays import uuid_array
 from central.kernel.database import Database
 from central.kernel.errors import CorruptState
 from central.kernel.queries import load_queries
 from central.kernel.site_names import Site
 from central.provisioning.adapters.account_rows import PartyRow, party_accounts
-from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.rows import IdRow, SavedRow
 from central.provisioning.adapters.snapshots import KnownVersions
 from central.provisioning.application.account_ports import AllocationEvidence
@@ -32,7 +32,7 @@ class PostgresMemberAccounts:
         self, site: Site, projects: Collection[UUID], party: UUID
     ) -> Sequence[AllocationEvidence]:
         """See `MemberAccountReads`."""
-        params = {"site": site, "projects": plain_array(projects), "party": party}
+        params = {"site": site, "projects": uuid_array(projects), "party": party}
         rows = self._database.run(
             lambda tx: tx.all(_EvidenceRow, self._queries["of_projects"], params), repeatable=True
         )
@@ -58,7 +58,7 @@ class PostgresMemberAccounts:
         self, site: str, projects: Collection[UUID], party: UUID
     ) -> Sequence[AllocationId]:
         """The Site's allocations of these Projects, and those that ever had an account of the Party (O1)."""
-        params = {"site": site, "projects": plain_array(projects), "party": party}
+        params = {"site": site, "projects": uuid_array(projects), "party": party}
         rows = self._database.run(
             lambda tx: tx.all(IdRow, self._queries["allocations_of_party"], params), repeatable=True
         )

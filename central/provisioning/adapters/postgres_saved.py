@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from typing import TypeVar
 from uuid import UUID
 
+from central.kernel.binary_arrays import uuid_array
 from central.kernel.database import Database, Transaction
 from central.kernel.errors import CorruptState
 from central.kernel.queries import Query, load_queries
-from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.rows import IdRow, SavedRow
 from central.provisioning.adapters.snapshots import KnownVersions
 from central.provisioning.application.ports import SnapshotPage
@@ -78,5 +78,5 @@ class PostgresSavedAllocations:
         return found
 
     def _saved(self, tx: Transaction, ids: Sequence[UUID]) -> list[Saved | None]:
-        rows = tx.all(SavedRow, self._queries["saved"], {"ids": plain_array(ids)})
+        rows = tx.all(SavedRow, self._queries["saved"], {"ids": uuid_array(ids)})
         return [row.saved(allocation_id, self._known) for allocation_id, row in zip(ids, rows, strict=True)]

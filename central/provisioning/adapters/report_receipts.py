@@ -11,11 +11,11 @@ from struct import Struct
 from typing import Final
 
 from central.kernel.aggregates import framed, request_digest
+from central.kernel.binary_arrays import uuid_text_array
 from central.kernel.database import Transaction
 from central.kernel.driver_errors import TransactionConflict
 from central.kernel.problems import COMMAND_REUSED, Problem
 from central.kernel.queries import Queries
-from central.provisioning.adapters.arrays import plain_array
 from central.provisioning.adapters.rows import (
     ReceiptRow,
     ReportRow,
@@ -84,7 +84,7 @@ class ReportReceipts:
         asked = [position for position, answer in answers.items() if answer.outcome in _REPEATS]
         if not asked:
             return answers
-        commands = plain_array(commands_of(report, asked))
+        commands = uuid_text_array(commands_of(report, asked))
         found = tx.all(ReceiptRow, self._queries["receipts"], {"commands": commands})
         earlier: dict[int, Answered] = {}
         for position, row in zip(asked, found, strict=True):

@@ -41,6 +41,13 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmed:
+    """What `confirm` confirmed: positions from 1."""
+
+    positions: list[int]
+
+
+@dataclass(frozen=True, slots=True)
 class Written:
     """What `add_changes` and `move_changes` wrote: numbers of rows."""
 
@@ -97,7 +104,7 @@ class SavedRow:
         digest = version_digest(allocation_id, self.version, self.snapshot.encode())
         if not digest == self.digest == self.head_digest:
             raise CorruptState(f"{KIND} {allocation_id}: version {self.version} differs from its digest")
-        allocation = known.allocation(digest, allocation_id, self.snapshot)
+        allocation = known.allocation(digest, allocation_id, self.version, self.snapshot)
         sighted = (self.site, self.project_id, self.sighted_version, self.revision, self.standing)
         wanted = (
             allocation.site,

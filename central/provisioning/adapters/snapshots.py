@@ -22,7 +22,8 @@ KIND: Final = "allocation"
 _KIND_FRAMED: Final = framed(KIND.encode())
 _HEAD: Final = Struct(f">{len(_KIND_FRAMED)}sQ16sQQQ")
 """`framed` of an id, a version and a snapshot that follows, in one call: there are thousands a second."""
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_ENCODER: Final = msgspec.json.Encoder()
+"""Fields have one order and `Amounts` theirs, so that the bytes are canonical."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False, rename="camel"):
@@ -49,7 +50,6 @@ class Snapshot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
 
 _DECODER: Final = msgspec.json.Decoder(Snapshot)
-_NOTHING: Final = (None, None)
 
 
 def encode_snapshot(allocation: Allocation) -> bytes:
@@ -111,31 +111,47 @@ def decode_snapshot(allocation_id: UUID, snapshot: str) -> Allocation:
     return allocation
 
 
+class Known(msgspec.Struct, frozen=True, gc=False):
+    """A version of an allocation: its digest was computed from the bytes of its snapshot."""
+
+    digest: bytes
+    version: int
+    allocation: Allocation
+
+
 class KnownVersions:
     """The version each allocation had when this process last wrote or read it: what one report leaves, the
     next one finds, without decoding it.
 
-    It is known by its digest, which is asked for only after it was computed from the very bytes of a row, so
-    it names exactly what was decoded or encoded then. Forgets everything when it knows `remembered`
-    allocations. Safe to share between threads: what another learned meanwhile has another digest.
+    Never believed alone: it counts where the rows have this very digest. Forgets everything when it knows
+    `remembered` allocations. Safe to share between threads: what another learned has another digest.
     """
 
     def __init__(self, *, remembered: int = REMEMBERED) -> None:
         self._remembered = remembered
-        self._known: dict[UUID, tuple[bytes, Allocation]] = {}
+        self._known: dict[int, Known] = {}
 
-    def learn(self, digest: bytes, allocation: Allocation) -> None:
-        """This allocation's version has this digest."""
+    def learn(self, digest: bytes, version: int, allocation: Allocation) -> None:
+        """This version of this allocation has this digest."""
         if len(self._known) >= self._remembered:
-            self._known = {}
-        self._known[allocation.allocation_id] = (digest, allocation)
+            self.forget()
+        self._known[allocation.allocation_id.int] = Known(digest, version, allocation)
 
-    def allocation(self, digest: bytes, allocation_id: UUID, snapshot: str) -> Allocation:
+    def forget(self) -> None:
+        """Nothing is known."""
+        self._known = {}
+
+    def of(self, allocation_id: UUID) -> Known | None:
+        """What is known of an allocation."""
+        return self._known.get(allocation_id.int)
+
+    def allocation(self, digest: bytes, allocation_id: UUID, version: int, snapshot: str) -> Allocation:
         """The allocation of a version with this digest. Raises as `decode_snapshot`."""
-        known, allocation = self._known.get(allocation_id, _NOTHING)
-        if known != digest or allocation is None:
-            allocation = decode_snapshot(allocation_id, snapshot)
-            self.learn(digest, allocation)
+        known = self._known.get(allocation_id.int)
+        if known is not None and known.digest == digest:
+            return known.allocation
+        allocation = decode_snapshot(allocation_id, snapshot)
+        self.learn(digest, version, allocation)
         return allocation
 
 

@@ -1,10 +1,11 @@
 """A batch of observations on its way to be decided (P12)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
+
+from msgspec import Struct
 
 from central.kernel.site_names import Site
 from central.provisioning.domain.decision import Outcome, RefusalCode
@@ -62,8 +63,7 @@ class Report(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True, gc=False):
     """What a report was told about one resource."""
 
     outcome: Outcome

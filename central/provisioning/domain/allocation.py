@@ -1,10 +1,11 @@
 """An allocation: what a Project has at a Site, as far as the Site's reports prove it (P1, P4)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
+
+from msgspec import Struct
 
 from central.kernel.site_names import Site
 from central.provisioning.domain.amounts import Amounts
@@ -34,8 +35,7 @@ class Reason(StrEnum):
 _LIMITS: Final = (Reason.LIMITS_NOT_APPLIED,)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True, gc=False):
     """What is known of the resource itself; everything else about an allocation follows from it."""
 
     project_id: UUID | None
@@ -47,8 +47,7 @@ class Facts:
     applied: Amounts | None
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True, gc=False):
     """One version of an allocation. `revision` counts material changes, `observed_at` is when this was seen.
 
     `applied` are the limits in force, None until the Site confirmed some. `used` is what the Site counted,
@@ -73,8 +72,7 @@ class Allocation:
         return self.facts.project_id is None and self.lifecycle is not Lifecycle.RETIRED
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Struct, frozen=True, gc=False):
     """An allocation as it is stored. `version` counts what was saved, `last_seen` is the later of
     `observed_at` and the last sighting (P9), `content` names what the last report that counted said.
     """

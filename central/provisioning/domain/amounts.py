@@ -4,9 +4,10 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from central.kernel.units import COMPONENT
 
@@ -32,8 +33,7 @@ class AmountRefused(ValueError):
         self.component = component
 
 
-@dataclass(frozen=True, slots=True)
-class Amounts:
+class Amounts(Struct, frozen=True, gc=False):
     """Amounts by component, sorted by name. Empty says *nothing*; not known is `None` instead of this."""
 
     pairs: tuple[tuple[str, int], ...]

@@ -11,10 +11,11 @@ In this order, the first that holds:
 7. Newer: a material change or new usage is `changed`, anything else is `seen` and renews last-seen.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
+
+from msgspec import Struct
 
 from central.kernel.times import AHEAD_MAX
 from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Saved, lifecycle_of
@@ -43,8 +44,7 @@ class RefusalCode(StrEnum):
     """What is saved of it contradicts itself (P7): never decided upon, and no other resource waits for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True, gc=False):
     """`allocation` is the new version for `changed`, otherwise None. `revision` is the one that stands then,
     None where the caller may not know it (another Site's allocation).
     """

@@ -1,10 +1,11 @@
 """What a Site's agent saw of one provider resource (P2)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, NewType
 from uuid import UUID
+
+from msgspec import Struct
 
 from central.kernel.site_names import Site
 from central.provisioning.domain.amounts import Amounts
@@ -34,8 +35,7 @@ TRANSITIONAL: Final = frozenset({ProviderState.CREATING, ProviderState.TERMINATI
 (`updating`) is not among them: `changing` tells that from the limits themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True, gc=False):
     """One resource in one report. `None` in amounts or names says *not known*, never *nothing* (X1)."""
 
     site: Site

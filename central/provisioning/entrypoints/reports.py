@@ -34,8 +34,7 @@ REPORTS_REMEMBERED: Final = 128
 """Whole reports a process knows again: about 100 kB each."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(msgspec.Struct, frozen=True, gc=False):
     """What follows from a resource that keeps the rules. `canonical` is None if it was sent so."""
 
     allocation_id: str

@@ -1,4 +1,4 @@
--- Native accounts (P21–P24). Named parameters, arrays in PostgreSQL's text form; read committed.
+-- Native accounts (P21–P24). Named parameters, arrays as `adapters/arrays.py` makes them; read committed.
 
 -- name: renew_set
 -- Renews the set that is still exactly as reported and keeps the report's receipt; no row where it is not. Content and

@@ -1,5 +1,5 @@
--- Allocations and reports. Named parameters, arrays in PostgreSQL's text form; read committed. Every write stands under
--- lock_site.
+-- Allocations and reports. Named parameters, arrays as `adapters/arrays.py` and `kernel/binary_arrays.py` make them; read
+-- committed. Every write stands under lock_site.
 
 -- name: lock_site
 -- One writer of a Site's allocations at a time: a retry beside its first try waits, whatever the plan's order.
@@ -62,6 +62,23 @@ SELECT h.version AS head_version, h.digest AS head_digest, v.version, v.digest, 
   LEFT JOIN provisioning.allocation_sightings s ON s.allocation_id = u.id
  ORDER BY u.n;
 
+-- name: confirm
+-- Which of these allocations stand at the very version they are known by, and were last seen before a time; positions from
+-- 1. The head's digest names the snapshot, so that none need be read; that no later version exists is left to the primary
+-- key, which a change would break.
+WITH known AS MATERIALIZED (
+    SELECT 'allocation' AS kind, u.*, substr(%(digests)b::bytea, 32 * u.n::integer - 31, 32) AS digest
+      FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(projects)s::uuid[], %(revisions)s::integer[])
+           WITH ORDINALITY AS u (id, version, project_id, revision, n)
+)
+SELECT coalesce(array_agg(k.n::integer), '{}') AS positions
+  FROM known k
+  JOIN provisioning.aggregate_heads h
+    ON h.kind = k.kind AND h.id = k.id AND h.version = k.version AND h.digest = k.digest
+  JOIN provisioning.allocation_sightings s
+    ON s.allocation_id = k.id AND s.version = k.version AND s.project_id = k.project_id AND s.revision = k.revision
+       AND s.standing = 'l' AND s.site = %(site)s AND s.seen_at < %(observed_at)s;
+
 -- name: ids_of_project
 SELECT allocation_id AS id FROM provisioning.allocation_sightings WHERE project_id = %(project_id)s ORDER BY 1;
 
@@ -76,15 +93,17 @@ SELECT id FROM provisioning.aggregate_heads
  WHERE kind = 'allocation' AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: add_changes
--- First versions: version, head, sighting and receipt of each. Snapshots come as one text, a line each (canonical JSON
--- has no line end of its own), digests as one row of bytes, 32 each. The counts tell whether every one was written.
+-- First versions: version, head, sighting and receipt of each. Snapshots and answers come as one text, a line each (JSON
+-- without spaces has no line end of its own), digests as one row of bytes, 32 each, standings as one, a byte each. The
+-- counts tell whether every one was written.
 WITH change AS MATERIALIZED (
     SELECT u.*, substr(%(digests)b::bytea, 32 * n::integer - 31, 32) AS digest,
-           substr(%(request_digests)b::bytea, 32 * n::integer - 31, 32) AS request_digest
+           substr(%(request_digests)b::bytea, 32 * n::integer - 31, 32) AS request_digest,
+           chr(get_byte(%(standings)b::bytea, n::integer - 1))::"char" AS standing
       FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[],
                   string_to_array(%(snapshots)s::text, E'\n'), %(projects)s::uuid[], %(revisions)s::integer[],
-                  %(standings)s::text[], %(contents)s::uuid[], %(answers)s::text[])
-           WITH ORDINALITY AS u (id, version, command_id, snapshot, project_id, revision, standing, content, answer, n)
+                  %(contents)s::uuid[], string_to_array(%(answers)s::text, E'\n'))
+           WITH ORDINALITY AS u (id, version, command_id, snapshot, project_id, revision, content, answer, n)
 ), versions AS (
     INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
     SELECT 'allocation', id, version, command_id, snapshot::json, digest, %(now)s FROM change
@@ -95,11 +114,11 @@ WITH change AS MATERIALIZED (
 ), sightings AS (
     INSERT INTO provisioning.allocation_sightings
            (allocation_id, site, project_id, version, revision, standing, content, seen_at)
-    SELECT id, %(site)s, project_id, version, revision, standing::"char", content, %(observed_at)s FROM change
+    SELECT id, %(site)s, project_id, version, revision, standing, content, %(observed_at)s FROM change
     RETURNING allocation_id
 ), receipts AS (
     INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
-    SELECT command_id, request_digest, 'allocation', id, version, decode(answer, 'hex'), %(now)s FROM change
+    SELECT command_id, request_digest, 'allocation', id, version, convert_to(answer, 'UTF8'), %(now)s FROM change
 )
 SELECT (SELECT count(*) FROM heads) AS heads, (SELECT count(*) FROM sightings) AS sightings;
 
@@ -108,11 +127,12 @@ SELECT (SELECT count(*) FROM heads) AS heads, (SELECT count(*) FROM sightings) A
 -- upon, the sighting also from a time before (P8). The kind is a column of `change` and no constant: as in `saved`.
 WITH change AS MATERIALIZED (
     SELECT 'allocation' AS kind, u.*, substr(%(digests)b::bytea, 32 * n::integer - 31, 32) AS digest,
-           substr(%(request_digests)b::bytea, 32 * n::integer - 31, 32) AS request_digest
+           substr(%(request_digests)b::bytea, 32 * n::integer - 31, 32) AS request_digest,
+           chr(get_byte(%(standings)b::bytea, n::integer - 1))::"char" AS standing
       FROM unnest(%(ids)s::uuid[], %(versions)s::integer[], %(commands)s::uuid[],
                   string_to_array(%(snapshots)s::text, E'\n'), %(projects)s::uuid[], %(revisions)s::integer[],
-                  %(standings)s::text[], %(contents)s::uuid[], %(answers)s::text[])
-           WITH ORDINALITY AS u (id, version, command_id, snapshot, project_id, revision, standing, content, answer, n)
+                  %(contents)s::uuid[], string_to_array(%(answers)s::text, E'\n'))
+           WITH ORDINALITY AS u (id, version, command_id, snapshot, project_id, revision, content, answer, n)
 ), versions AS (
     INSERT INTO provisioning.aggregate_versions (kind, id, version, command_id, snapshot, digest, recorded_at)
     SELECT kind, id, version, command_id, snapshot::json, digest, %(now)s FROM change
@@ -123,14 +143,14 @@ WITH change AS MATERIALIZED (
     RETURNING u.id
 ), sightings AS (
     UPDATE provisioning.allocation_sightings s
-       SET project_id = u.project_id, version = u.version, revision = u.revision, standing = u.standing::"char",
+       SET project_id = u.project_id, version = u.version, revision = u.revision, standing = u.standing,
            content = u.content, seen_at = %(observed_at)s
       FROM change u
      WHERE s.allocation_id = u.id AND s.version = u.version - 1 AND s.site = %(site)s AND s.seen_at < %(observed_at)s
     RETURNING u.id
 ), receipts AS (
     INSERT INTO provisioning.receipts (command_id, request_digest, kind, id, version, answer, recorded_at)
-    SELECT command_id, request_digest, kind, id, version, decode(answer, 'hex'), %(now)s FROM change
+    SELECT command_id, request_digest, kind, id, version, convert_to(answer, 'UTF8'), %(now)s FROM change
 )
 SELECT (SELECT count(*) FROM heads) AS heads, (SELECT count(*) FROM sightings) AS sightings;
 

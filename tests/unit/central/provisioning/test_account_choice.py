@@ -23,7 +23,7 @@ from central.provisioning.domain.allocation import Lifecycle, Saved
 from central.provisioning.domain.confirmation import PartyAccounts, Unconfirmed
 from central.provisioning.domain.ids import AllocationId
 from central.provisioning.domain.member_account import HeldName
-from tests.unit.central.provisioning.test_account_of_member import (
+from tests.unit.central.provisioning.values import (
     ACCOUNT,
     BINDING,
     LIMIT,

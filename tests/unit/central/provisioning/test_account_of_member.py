@@ -4,42 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
+from msgspec import structs
 
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.site_names import Site
 from central.processes.ssh_accounts import ReportedAccounts
 from central.provisioning.application.account_ports import AllocationEvidence
 from central.provisioning.application.find_member_account import FindMemberAccount
-from central.provisioning.domain.account import Account, AccountState
-from central.provisioning.domain.allocation import Allocation, Facts, Lifecycle, Saved
+from central.provisioning.domain.account import AccountState
+from central.provisioning.domain.allocation import Lifecycle, Saved
 from central.provisioning.domain.confirmation import PartyAccounts
-from central.provisioning.domain.ids import AllocationId, WaldurInstance
 from central.provisioning.domain.member_account import Doubt, HeldName, MemberAccount, NoMemberAccount
-from central.provisioning.domain.observation import Content, ProviderProjectRef, ProviderState
 from central.ssh_access.domain.account import Absence, AccountUnavailable, NoAccount
 from central.ssh_access.domain.member_key import MemberId, Target
+from tests.unit.central.provisioning.values import (
+    ACCOUNT,
+    BINDING,
+    ENTRY,
+    LIMIT,
+    NOW,
+    ONE,
+    PARTY,
+    SLURM,
+    TWO,
+    allocation,
+)
 
-NOW = datetime(2026, 11, 2, 10, 0, 30, tzinfo=UTC)
-LIMIT = timedelta(seconds=900)
-SLURM = Site("slurm")
-PARTY, BINDING, ONE, TWO = UUID(int=1), UUID(int=2), UUID(int=11), UUID(int=12)
-ENTRY = "5f1c9a30-0000-1040-8000-000000000001"
-ACCOUNT = Account(PARTY, "u1", f"{ENTRY}/42", 5000001, BINDING, 3, AccountState.READY)
 FOUND = MemberAccount("u1", 5000001, ENTRY)
-
-
-def allocation(
-    number: int, project: UUID | None, lifecycle: Lifecycle = Lifecycle.READY, *, site: Site = SLURM
-) -> Saved:
-    facts = Facts(project, ProviderProjectRef("p"), None, ProviderState.OK, False, None, None)
-    instance = WaldurInstance("w")
-    named = AllocationId(UUID(int=number))
-    made = Allocation(named, site, instance, named, named, facts, lifecycle, (), None, 1, NOW)
-    return Saved(made, 1, Content("0" * 32), NOW)
 
 
 @dataclass(slots=True)
@@ -131,7 +126,7 @@ def test_p30_only_usable_fresh_allocations_make_eligible(world: World) -> None:
     ],
 )
 def test_p30_a_stale_allocation_proves_nothing(world: World, age: timedelta, known: bool) -> None:
-    world.saved = [replace(allocation(1, ONE), last_seen=NOW - age)]
+    world.saved = [structs.replace(allocation(1, ONE), last_seen=NOW - age)]
     if known:
         assert world.answer() == FOUND
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from central.kernel.site_names import Site
 from central.provisioning.domain.allocation import Facts, Lifecycle, Reason, Saved, lifecycle_of
@@ -50,7 +50,7 @@ def observed(after: float = 0, **changes: object) -> Observation:
     """READY, `after` seconds later, with changes and the content that follows from them."""
     content = Content(content_digest(repr(sorted(changes.items(), key=str)).encode()))
     made = replace(READY, observed_at=T0 + seconds(after), content=content)
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def decided(saved: Saved | None, observation: Observation, project: UUID | None = PROJECT) -> Decision:
