@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterable
+from typing import Any, TypeGuard
 
 import pytest
 
@@ -208,7 +209,31 @@ def test_tests_are_imported_by_tests_alone() -> None:
     ] == []
 
 
+SHARED = re.compile(r"\btests\.(\w+\.)*test_\w+")
+
+
+def shared_test_faults(module: Module) -> list[str]:
+    """What a test module shares stands beside it: an import would run its fixtures and parameters elsewhere,
+    and bind two files together that are run apart. Code in a string is code.
+    """
+    texts = [(node.value, node.lineno) for node in ast.walk(module.tree) if _is_text(node)]
+    named = [*imports(module), *(found for found in texts if "import" in found[0])]
+    return [f"{module.name}:{line} imports {hit[0]}" for text, line in named for hit in SHARED.finditer(text)]
+
+
+def _is_text(node: ast.AST) -> TypeGuard[Any]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_nothing_is_imported_from_a_test_module() -> None:
+    everywhere = [m for m in modules() if m.name != __name__]
+    assert [fault for module in everywhere for fault in shared_test_faults(module)] == []
+
+
 PLANTED = [
+    (shared_test_faults, "tests.unit.test_a", "from tests.unit.test_b import fixture"),
+    (shared_test_faults, "tests.unit.conftest", "from .test_b import fixture"),
+    (shared_test_faults, "tests.unit.test_a", "run('from tests.unit.test_b import ACTS')"),
     (house_faults, "central.kernel.http", "from site_bundle.kernel import journal"),
     (house_faults, "site_bundle.kernel.http", "import installer.domain.plan"),
     (house_faults, "release.build", "from installer.phases import install"),
@@ -248,6 +273,11 @@ def test_rule_sees(rule: object, name: str, text: str) -> None:
 
 
 ALLOWED = [
+    (
+        shared_test_faults,
+        "tests.unit.test_a",
+        "from tests.unit.rig import made\nimport tests.latest_a",
+    ),
     (house_faults, "release.build", "from installer.domain.manifest import Manifest"),
     (layer_faults, "central.ssh_access.adapters.store", "from central.ssh_access.application.ports import P"),
     (
