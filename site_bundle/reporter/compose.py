@@ -31,7 +31,7 @@ from site_bundle.reporter.adapters.sqlite_journal import (
     open_report_journal,
 )
 from site_bundle.reporter.adapters.waldur_resources import WALDUR, WaldurLimits, WaldurResources
-from site_bundle.reporter.adapters.wire import MAX_ACCOUNTS_BYTES, SetEncoding, encode_report, halves
+from site_bundle.reporter.adapters.wire_reports import MAX_ACCOUNTS_BYTES, SetEncoding, encode_report, halves
 from site_bundle.reporter.application.apply_identities import ApplyIdentities
 from site_bundle.reporter.application.check_usage import CheckUsage
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits

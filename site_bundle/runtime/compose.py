@@ -32,7 +32,7 @@ from site_bundle.runtime.adapters.sqlite_journal import (
     open_command_journal,
 )
 from site_bundle.runtime.adapters.token_user import TokenUsers
-from site_bundle.runtime.adapters.wire import encode_ack, encode_result, encode_statement
+from site_bundle.runtime.adapters.wire_words import encode_ack, encode_result, encode_statement
 from site_bundle.runtime.application.begin_stage import BeginStage, Site
 from site_bundle.runtime.application.check_owners import CheckOwners
 from site_bundle.runtime.application.close_attempt import CloseAttempt

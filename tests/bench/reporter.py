@@ -14,7 +14,7 @@ from site_bundle.kernel.errors import SiteError
 from site_bundle.kernel.ranges import NumberRange
 from site_bundle.reporter.adapters.slurm_cluster import SlurmCluster
 from site_bundle.reporter.adapters.sqlite_journal import open_report_journal
-from site_bundle.reporter.adapters.wire import SetEncoding, encode_report
+from site_bundle.reporter.adapters.wire_reports import SetEncoding, encode_report
 from site_bundle.reporter.application.apply_identities import ApplyIdentities
 from site_bundle.reporter.application.make_reports import MakeReports, ReportLimits
 from site_bundle.reporter.application.observe_site import ObserveSite

@@ -27,7 +27,12 @@ from central.kernel.site_feed import FeedPage
 from central.kernel.strict_json import decode, encode
 from site_bundle.kernel.https import HttpsLimits
 from site_bundle.kernel.strict_json import decode_object
-from site_bundle.runtime.adapters.wire import MAX_COMMANDS, CommandsBody, decode_command, encode_command
+from site_bundle.runtime.adapters.wire_commands import (
+    MAX_COMMANDS,
+    CommandsBody,
+    decode_command,
+    encode_command,
+)
 from site_bundle.runtime.domain.feed import Page
 from tests.unit.central.execution.values import IDENTITY, MEMBER, NOW
 

@@ -11,18 +11,20 @@ from site_bundle.kernel.documents import read_document, write_document
 from site_bundle.kernel.strict_json import MalformedJsonError, decode_object
 from site_bundle.kernel.times import parse_time
 from site_bundle.reporter.adapters.waldur_resources import RowBody
-from site_bundle.reporter.adapters.wire import (
+from site_bundle.reporter.adapters.wire_lists import (
+    ProjectMembersBody,
+    RetainedListBody,
+    encode_projects_asked,
+)
+from site_bundle.reporter.adapters.wire_reports import (
     AccountBody,
     AccountsBody,
     AccountSetsBody,
     AccountsReceiptBody,
     OutcomesBody,
-    ProjectMembersBody,
     ReportBody,
-    RetainedListBody,
     SetEncoding,
     SetOutcomesBody,
-    encode_projects_asked,
     encode_report,
 )
 from site_bundle.reporter.domain.accounts import Account

@@ -11,13 +11,11 @@ import pytest
 from site_bundle.kernel.documents import write_document
 from site_bundle.kernel.strict_json import MalformedJsonError, decode_object
 from site_bundle.kernel.times import parse_time
-from site_bundle.runtime.adapters.wire import (
-    CommandsBody,
+from site_bundle.runtime.adapters.wire_commands import CommandsBody, decode_command, encode_command
+from site_bundle.runtime.adapters.wire_words import (
     ReceiptBody,
     TokenBody,
-    decode_command,
     encode_ack,
-    encode_command,
     encode_result,
     encode_statement,
     encode_token_request,

@@ -11,16 +11,18 @@ from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.https import Peer, PeerUnavailableError, malformed_answer
 from site_bundle.kernel.site_api import SiteApi
 from site_bundle.kernel.strict_json import parse_object
-from site_bundle.reporter.adapters.wire import (
-    MAX_ACCOUNTS_BYTES,
+from site_bundle.reporter.adapters.wire_lists import (
     MAX_PROJECTS,
     PROJECT_UNKNOWN,
-    AccountsReceiptBody,
-    OutcomesBody,
     ProjectMembersBody,
     RetainedListBody,
-    SetOutcomesBody,
     encode_projects_asked,
+)
+from site_bundle.reporter.adapters.wire_reports import (
+    MAX_ACCOUNTS_BYTES,
+    AccountsReceiptBody,
+    OutcomesBody,
+    SetOutcomesBody,
 )
 from site_bundle.reporter.application.make_reports import ACCOUNT_SETS, ACCOUNTS, subject_of
 from site_bundle.reporter.application.ports import Report

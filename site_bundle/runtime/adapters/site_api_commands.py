@@ -11,7 +11,8 @@ from uuid import UUID
 
 from site_bundle.kernel.https import PeerRefusedError, malformed_answer
 from site_bundle.kernel.site_api import SITE_API, SiteApi
-from site_bundle.runtime.adapters.wire import CommandsBody, ReceiptBody, TokenBody, encode_token_request
+from site_bundle.runtime.adapters.wire_commands import CommandsBody
+from site_bundle.runtime.adapters.wire_words import ReceiptBody, TokenBody, encode_token_request
 from site_bundle.runtime.application.ports import MemberToken, Word
 from site_bundle.runtime.domain.feed import Page, PositionUnknownError
 

@@ -16,7 +16,7 @@ from site_bundle.kernel.journal import Journal as SqliteFile
 from site_bundle.kernel.journal import open_journal
 from site_bundle.kernel.sql import load_statements
 from site_bundle.kernel.times import parse_time, render_time
-from site_bundle.runtime.adapters.wire import decode_command, encode_command
+from site_bundle.runtime.adapters.wire_commands import decode_command, encode_command
 from site_bundle.runtime.application.ports import Closing, Word
 from site_bundle.runtime.domain.command import Cancel, CleanUp, Command
 from site_bundle.runtime.domain.feed import FeedState, Page

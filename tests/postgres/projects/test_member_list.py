@@ -17,7 +17,7 @@ from flask import Flask
 from central.projects.application import list_members
 from central.projects.domain.ids import ProjectId
 from site_bundle.kernel.strict_json import decode_object
-from site_bundle.reporter.adapters.wire import ProjectMembersBody
+from site_bundle.reporter.adapters.wire_lists import ProjectMembersBody
 from site_bundle.reporter.domain.sources import Project
 from tests.contract.goldens import Refused, Valid, canonical, load
 from tests.postgres.projects.conftest import View

@@ -16,7 +16,8 @@ from site_bundle.kernel.site_api import SiteApi
 from site_bundle.kernel.strict_json import decode_object
 from site_bundle.reporter.adapters.intake import IntakeClient
 from site_bundle.reporter.adapters.waldur_resources import WaldurLimits, WaldurResources
-from site_bundle.reporter.adapters.wire import OneProjectBody, OutcomesBody, RetainedListBody
+from site_bundle.reporter.adapters.wire_lists import OneProjectBody, RetainedListBody
+from site_bundle.reporter.adapters.wire_reports import OutcomesBody
 from site_bundle.reporter.application.ports import Report
 from site_bundle.reporter.application.send_reports import Sent
 from site_bundle.reporter.domain.sources import Listing, Project

@@ -13,7 +13,7 @@ import pytest
 
 from site_bundle.kernel.strict_json import decode_object
 from site_bundle.reporter.adapters.sqlite_journal import SqliteReportJournal, open_report_journal
-from site_bundle.reporter.adapters.wire import (
+from site_bundle.reporter.adapters.wire_reports import (
     AccountsBody,
     AccountSetsBody,
     ReportBody,

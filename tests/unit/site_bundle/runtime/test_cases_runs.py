@@ -15,7 +15,7 @@ import pytest
 
 from site_bundle.kernel.errors import UnavailableError
 from site_bundle.runtime.adapters.host_accounts import HostAccounts
-from site_bundle.runtime.adapters.wire import encode_ack, encode_result
+from site_bundle.runtime.adapters.wire_words import encode_ack, encode_result
 from site_bundle.runtime.application.close_attempt import CloseAttempt
 from site_bundle.runtime.application.ports import Closing
 from site_bundle.runtime.application.take_look import take_look

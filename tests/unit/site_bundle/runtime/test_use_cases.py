@@ -12,7 +12,7 @@ import pytest
 
 from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.https import PeerRefusedError, PeerUnavailableError
-from site_bundle.runtime.adapters.wire import encode_ack, encode_result
+from site_bundle.runtime.adapters.wire_words import encode_ack, encode_result
 from site_bundle.runtime.application.close_attempt import CloseAttempt
 from site_bundle.runtime.application.ports import Rejected
 from site_bundle.runtime.application.words import Words

@@ -14,7 +14,7 @@ from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.ranges import NumberRange
 from site_bundle.runtime.adapters.sqlite_journal import SqliteCommandJournal, open_command_journal
 from site_bundle.runtime.adapters.token_user import TokenUsers
-from site_bundle.runtime.adapters.wire import encode_ack, encode_result
+from site_bundle.runtime.adapters.wire_words import encode_ack, encode_result
 from site_bundle.runtime.application.begin_stage import BeginStage, Site
 from site_bundle.runtime.application.observe_jobs import ObserveJobs
 from site_bundle.runtime.application.ports import (
