@@ -264,7 +264,7 @@ def _use_cases(
         monotonic=time.monotonic,
     )
     return UseCases(
-        poll=PollCommands(outside.commands, journal),
+        poll=PollCommands(outside.commands, journal, words, settings.observe),
         begin=begin,
         observe=observe,
         close=close,

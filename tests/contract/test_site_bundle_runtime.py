@@ -20,7 +20,9 @@ from site_bundle.runtime.adapters.wire_words import (
     encode_statement,
     encode_token_request,
 )
+from site_bundle.runtime.domain.feed import Page
 from site_bundle.runtime.domain.jobs import JobRef
+from site_bundle.runtime.domain.stage import NOT_UNDERSTOOD
 from site_bundle.runtime.domain.verdict import End, Output, Usage, Verdict
 from tests.contract.goldens import Refused, Valid, load
 from tests.simulators.site_api import commands
@@ -44,6 +46,10 @@ def read(name: str, raw: bytes) -> object:
     return body
 
 
+def pages(raw: bytes) -> Page:
+    return decode_object(raw, CommandsBody, max_bytes=1 << 20).page()
+
+
 def rows(*names: str) -> list[object]:
     return [pytest.param(name, row, id=f"{name}-{row.name}") for name in names for row in load(name).valid]
 
@@ -59,8 +65,25 @@ def test_x10_answers_are_read_and_written_again(name: str, row: Valid) -> None:
 
 @pytest.mark.parametrize(("name", "row"), refusals(*READ))
 def test_x4_answers_that_break_a_rule_are_malformed(name: str, row: Refused) -> None:
+    """A page of commands is, unless the fault is one command's own: that one has only its name left (S1)."""
+    if row.code == NOT_UNDERSTOOD:
+        assert pages(row.raw).foreign
+        return
+    assert row.code == "answer_malformed"
     with pytest.raises((MalformedJsonError, ValueError)):
         read(name, row.raw)
+
+
+@pytest.mark.parametrize("gone", ["sequence", "commandId", "attemptId"])
+def test_x4_a_command_that_cannot_be_answered_makes_the_page_malformed(gone: str) -> None:
+    body = json.loads(load("site-commands").valid[0].canonical)
+    body["commands"][1] |= {"action": {"act": "hold"}}
+    assert [one.sequence for one in pages(json.dumps(body).encode()).foreign] == [
+        body["commands"][1]["sequence"]
+    ]
+    del body["commands"][1][gone]
+    with pytest.raises(ValueError, match="missing"):
+        pages(json.dumps(body).encode())
 
 
 @pytest.mark.parametrize(("name", "row"), rows("site-commands"))

@@ -62,13 +62,14 @@ class SqliteCommandJournal:
             rewound=bool(row["rewound"]),
         )
 
-    def record_page(self, page: Page, *, advance: bool, now: datetime) -> int:
+    def record_page(self, page: Page, *refusals: Word, advance: bool, now: datetime) -> int:
         added = 0
         with self._journal.transaction() as connection:
             for command in page.commands:
                 row = _command_row(command, now)
                 added += connection.execute(self._sql["add_command"], row).rowcount
                 connection.execute(self._sql["renew_command"], row)
+            self._keep(connection, refusals, "add_refusal")
             named = {"site": page.site, "feed": str(page.feed)}
             if advance:
                 connection.execute(self._sql["advance_feed"], named | {"reach": page.reach})
@@ -112,10 +113,12 @@ class SqliteCommandJournal:
             connection.execute(self._sql["close_command"], {"command_id": str(command_id)})
             self._keep(connection, words)
 
-    def _keep(self, connection: sqlite3.Connection, words: tuple[Word, ...]) -> None:
+    def _keep(
+        self, connection: sqlite3.Connection, words: tuple[Word, ...], statement: str = "add_word"
+    ) -> None:
         for word in words:
             row = {"command_id": str(word.command_id), "kind": word.kind, "body": word.body}
-            connection.execute(self._sql["add_word"], row)
+            connection.execute(self._sql[statement], row)
 
     # Words.
 

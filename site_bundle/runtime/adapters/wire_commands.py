@@ -11,13 +11,14 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from site_bundle.kernel.documents import Between, Length, Matching, read_document, write_document
+from site_bundle.kernel.documents import Between, Length, Matching, Open, read_document, write_document
 from site_bundle.kernel.strict_json import parse_object
 from site_bundle.runtime.domain.command import (
     Cancel,
     CleanUp,
     Command,
     Compute,
+    Foreign,
     Identity,
     Outputs,
     Repository,
@@ -184,26 +185,50 @@ class CommandBody:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedBody(Open):
+    """What every version can read of a command of any: enough to refuse it by name."""
+
+    sequence: Sequence64
+    command_id: UUID
+    attempt_id: UUID
+
+
+def _read(value: Any) -> Command | Foreign:
+    """A command this version knows exactly, or its name. ValueError when it has none: nobody could be
+    answered.
+    """
+    try:
+        return read_document(value, CommandBody).command()
+    except ValueError:
+        named = read_document(value, NamedBody)
+        return Foreign(named.sequence, named.command_id, named.attempt_id)
+
+
+@dataclass(frozen=True, slots=True)
 class CommandsBody:
     schema: Literal[1]
     site: SiteName
     feed: UUID
     after: Cursor
-    commands: Annotated[tuple[CommandBody, ...], Length(0, MAX_COMMANDS)]
+    commands: Annotated[tuple[Any, ...], Length(0, MAX_COMMANDS)]
     next: Cursor
     more: bool
 
     def page(self) -> Page:
-        """ValueError for a page that contradicts itself: it is refused whole."""
-        commands = tuple(body.command() for body in self.commands)
-        sequences = [self.after, *(command.sequence for command in commands)]
+        """ValueError for a page that contradicts itself or names no command: it is refused whole. A command
+        that is not of this version's form is handed on by its name, so that it blocks none behind it.
+        """
+        listed = tuple(_read(value) for value in self.commands)
+        sequences = [self.after, *(each.sequence for each in listed)]
         if any(later <= earlier for earlier, later in pairwise(sequences)):
             raise ValueError("sequences that do not rise")
-        if len({command.command_id for command in commands}) != len(commands):
+        if len({each.command_id for each in listed}) != len(listed):
             raise ValueError("a command that stands twice")
-        if self.next < sequences[-1] or (self.more and not commands):
+        if self.next < sequences[-1] or (self.more and not listed):
             raise ValueError("a next or a more that contradicts the commands")
-        return Page(self.site, self.feed, self.after, commands, self.next, self.more)
+        commands = tuple(each for each in listed if isinstance(each, Command))
+        foreign = tuple(each for each in listed if isinstance(each, Foreign))
+        return Page(self.site, self.feed, self.after, commands, self.next, self.more, foreign)
 
 
 def encode_command(command: Command) -> bytes:

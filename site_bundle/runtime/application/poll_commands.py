@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from site_bundle.runtime.application.ports import CommandsApi, Journal
+from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.feed import Page, PositionUnknownError, follows
 
 LIMIT = 100
@@ -16,13 +18,14 @@ LIMIT = 100
 @dataclass(frozen=True, slots=True)
 class Polled:
     """`added`: new commands. `switched`: another history answered; `rewound`: because it did not know our
-    position.
+    position. `foreign`: commands of another form than this version's.
     """
 
     added: int
     more: bool
     switched: bool = False
     rewound: bool = False
+    foreign: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +34,21 @@ class PollCommands:
 
     api: CommandsApi
     journal: Journal
+    words: Words
+    observe: bool = False
 
     def walk(self, *, now: datetime) -> Polled:
         """All commands central has no acknowledgement of: at start, and when one ran out of its validity."""
         after, added = 0, 0
+        foreign: tuple[UUID, ...] = ()
         while True:
             page = self.api.unacknowledged(after=after, limit=LIMIT)
             if not self._is_known(page, after):
-                return Polled(added, True, switched=True)
-            added += self.journal.record_page(page, advance=False, now=now)
+                return Polled(added, True, switched=True, foreign=foreign)
+            added += self._record(page, advance=False, now=now)
+            foreign += _ids(page)
             if not page.more:
-                return Polled(added, False)
+                return Polled(added, False, foreign=foreign)
             after = page.reach
 
     def run(self, *, wait: int, now: datetime) -> Polled:
@@ -55,12 +62,29 @@ class PollCommands:
         if not self._is_known(page, state.cursor):
             return Polled(0, True, switched=True)
         # An unchanged answer writes nothing: a parked poll costs no disk.
-        if not page.commands and page.reach == state.cursor and page.feed == state.current:
+        if (
+            not page.commands
+            and not page.foreign
+            and page.reach == state.cursor
+            and page.feed == state.current
+        ):
             return Polled(0, page.more)
-        return Polled(self.journal.record_page(page, advance=True, now=now), page.more)
+        added = self._record(page, advance=True, now=now)
+        return Polled(added, page.more, foreign=_ids(page))
+
+    def _record(self, page: Page, *, advance: bool, now: datetime) -> int:
+        """What cannot be understood is refused in the transaction that passes it; observing, it is passed
+        alone, and listed again at the next start.
+        """
+        refusals = [] if self.observe else [self.words.not_understood(one, now) for one in page.foreign]
+        return self.journal.record_page(page, *refusals, advance=advance, now=now)
 
     def _is_known(self, page: Page, after: int) -> bool:
         if follows(self.journal.feed_state(), page, after=after):
             return True
         self.journal.switch_feed(page.feed)
         return False
+
+
+def _ids(page: Page) -> tuple[UUID, ...]:
+    return tuple(one.command_id for one in page.foreign)

@@ -80,9 +80,10 @@ class Journal(Protocol):
 
     def feed_state(self) -> FeedState: ...
 
-    def record_page(self, page: Page, *, advance: bool, now: datetime) -> int:
+    def record_page(self, page: Page, *refusals: Word, advance: bool, now: datetime) -> int:
         """New commands are kept; known ones that were not begun get their later `valid_until`. How many are
-        new.
+        new. `refusals` speak of commands that are not kept: of one that is, or was refused, it is not said
+        again, and one that was refused is never kept.
         """
 
     def switch_feed(self, feed: UUID | None) -> None:

@@ -9,9 +9,9 @@ from typing import Protocol
 from uuid import UUID
 
 from site_bundle.runtime.application.ports import Word
-from site_bundle.runtime.domain.command import Command
+from site_bundle.runtime.domain.command import Command, Foreign
 from site_bundle.runtime.domain.jobs import JobRef
-from site_bundle.runtime.domain.stage import Stage
+from site_bundle.runtime.domain.stage import NOT_UNDERSTOOD, Stage
 from site_bundle.runtime.domain.verdict import End
 
 
@@ -38,6 +38,10 @@ class Words:
     def _ack(self, command: Command, now: datetime, job: JobRef | None, code: str | None) -> Word:
         body = self.ack(self.new_id(), command.attempt_id, now, job=job, code=code)
         return Word(command.command_id, "ack", body)
+
+    def not_understood(self, foreign: Foreign, now: datetime) -> Word:
+        body = self.ack(self.new_id(), foreign.attempt_id, now, job=None, code=NOT_UNDERSTOOD)
+        return Word(foreign.command_id, "ack", body)
 
     def ended(self, command: Command, now: datetime, end: End) -> Word:
         body = self.result(self.new_id(), command.attempt_id, now, end)

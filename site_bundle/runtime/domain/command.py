@@ -97,3 +97,12 @@ class Command:
         if not isinstance(self.action, Submit):
             raise TypeError("only a stage has a job")
         return self.action
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A command whose form is not this version's: refused by its name, never begun, never guessed at."""
+
+    sequence: int
+    command_id: UUID
+    attempt_id: UUID

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from site_bundle.runtime.domain.command import Command
+from site_bundle.runtime.domain.command import Command, Foreign
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One answer: commands after `after`, in order; `reach` is the highest sequence covered."""
+    """One answer: commands after `after`, in order; `reach` is the highest sequence covered, `foreign` those
+    of another form than this version's.
+    """
 
     site: str
     feed: UUID
@@ -25,6 +27,7 @@ class Page:
     commands: Sequence[Command]
     reach: int
     more: bool
+    foreign: Sequence[Foreign] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from site_bundle.runtime.domain.verdict import MAY_REQUEUE, End, Usage, Verdict,
 EXPIRED = "command_expired"
 IDENTITY_CHANGED = "identity_changed"
 CLOSING = "attempt_cancelled"
+NOT_UNDERSTOOD = "command_not_understood"
 NOT_ACCOUNTED = "not_in_accounting"
 
 

@@ -23,7 +23,7 @@ from site_bundle.kernel.stop import Stop, StopRequested
 from site_bundle.runtime.application.begin_stage import BeginStage
 from site_bundle.runtime.application.close_attempt import CloseAttempt
 from site_bundle.runtime.application.observe_jobs import ObserveJobs
-from site_bundle.runtime.application.poll_commands import PollCommands
+from site_bundle.runtime.application.poll_commands import PollCommands, Polled
 from site_bundle.runtime.application.ports import Journal
 from site_bundle.runtime.application.send_words import SendWords
 from site_bundle.runtime.domain.feed import FeedBrokenError
@@ -279,6 +279,7 @@ class Loop:
         if moment >= self.due.walk:
             walked = self.do.poll.walk(now=self.now())
             self.telling.polled(walked, self.journal.feed_state())
+            self._deliver(walked)
             if walked.switched:
                 return 0, True
             self.due.walk = NEVER
@@ -286,9 +287,15 @@ class Loop:
             self.due.close = self.monotonic()
         polled = self.do.poll.run(wait=wait, now=self.now())
         self.telling.polled(polled, self.journal.feed_state())
+        self._deliver(polled)
         if polled.switched:
             self.due.walk = 0.0
         return added + polled.added, polled.switched
+
+    def _deliver(self, polled: Polled) -> None:
+        """What was refused in passing is said at once."""
+        if polled.foreign:
+            self.due.send = min(self.due.send, self.monotonic())
 
     def _poll_failed(self, error: SiteError) -> None:
         self.telling.failed(SITE_API, error)

@@ -18,7 +18,7 @@ from site_bundle.runtime.application.ports import Word
 from site_bundle.runtime.application.send_words import Sent
 from site_bundle.runtime.domain.command import Command
 from site_bundle.runtime.domain.feed import FeedState
-from site_bundle.runtime.domain.stage import Stage, State
+from site_bundle.runtime.domain.stage import NOT_UNDERSTOOD, Stage, State
 from site_bundle.runtime.entrypoints.status_document import Telemetry, runtime_metrics, status_document
 
 JOURNAL, SITE_API, FEED, SLURM, WORDS, COMMANDS = "journal", "site_api", "feed", "slurm", "words", "commands"
@@ -119,6 +119,9 @@ class Telling(Voice):
             self._log.warning(
                 "feed_switched", feed=state.current, accepted=state.accepted, rewound=polled.rewound
             )
+        for foreign in polled.foreign:
+            self._telemetry.refusals[NOT_UNDERSTOOD] += 1
+            self._log.warning("refused", command=foreign, code=NOT_UNDERSTOOD)
         if polled.added:
             self._log.info("commands_journalled", commands=polled.added, cursor=state.cursor)
 

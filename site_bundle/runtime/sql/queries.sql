@@ -17,8 +17,10 @@ UPDATE feed SET current = NULL, cursor = 0, rewound = 1;
 UPDATE feed SET accepted = :feed, rewound = 0 WHERE current = :feed;
 
 -- name: add_command
+-- One that was refused by name alone stays refused, though a later version understands it: each is handled once.
 INSERT INTO commands (command_id, attempt_id, sequence, act, body, valid_until, received_at)
-VALUES (:command_id, :attempt_id, :sequence, :act, :body, :valid_until, :now) ON CONFLICT (command_id) DO NOTHING;
+SELECT :command_id, :attempt_id, :sequence, :act, :body, :valid_until, :now
+ WHERE NOT EXISTS (SELECT 1 FROM words WHERE command_id = :command_id) ON CONFLICT (command_id) DO NOTHING;
 
 -- name: renew_command
 UPDATE commands SET valid_until = :valid_until WHERE command_id = :command_id AND state = 'received';
@@ -48,9 +50,13 @@ UPDATE commands SET state = 'ended' WHERE command_id = :command_id;
 -- name: add_word
 INSERT INTO words (command_id, kind, body) VALUES (:command_id, :kind, :body) ON CONFLICT (command_id, kind) DO NOTHING;
 
+-- name: add_refusal
+INSERT INTO words (command_id, kind, body) SELECT :command_id, :kind, :body
+ WHERE NOT EXISTS (SELECT 1 FROM commands WHERE command_id = :command_id) ON CONFLICT (command_id, kind) DO NOTHING;
+
 -- name: waiting_words
--- A result waits for its acknowledgement: kinds sort that way, and one that is on its way holds the other back.
-SELECT words.command_id, kind, words.body FROM words JOIN commands USING (command_id)
+-- A refusal by name alone has no command. A result waits for its acknowledgement: kinds sort that way, and one that is on its way holds the other back.
+SELECT words.command_id, kind, words.body FROM words LEFT JOIN commands USING (command_id)
  WHERE delivered = 0
    AND (kind = 'ack' OR NOT EXISTS (
          SELECT 1 FROM words AS ack WHERE ack.command_id = words.command_id AND ack.kind = 'ack' AND ack.delivered = 0))
