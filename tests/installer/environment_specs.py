@@ -1,5 +1,7 @@
 """What an environment of the tests is built from."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -16,3 +18,9 @@ def spec(root: Path) -> EnvironmentSpec:
         scratch=root / ".wheels",
         console_script="pharos-installer",
     )
+
+
+def said_by(script: Path) -> str:
+    """What an environment's program prints; which modules the caller of these tests added is not its own."""
+    alone = {"PATH": os.environ["PATH"]}
+    return subprocess.run([script], env=alone, capture_output=True, text=True, check=True).stdout

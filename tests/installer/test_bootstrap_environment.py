@@ -24,7 +24,7 @@ from installer.domain.manifest import Override, encode
 from installer.domain.refusal import Refusal
 from installer.domain.tree import decode_tree
 from tests.installer.archives import TRUST, SigningKeys, Workshop, make_workshop, real_release, wheel
-from tests.installer.environment_specs import BASE, spec
+from tests.installer.environment_specs import BASE, said_by, spec
 
 POINTS = [
     f"{when}-{step}"
@@ -64,7 +64,7 @@ def test_I5_an_environment_is_complete_and_isolated(archive: VerifiedArchive, tm
     assert (venv / "pharos-release").read_text(encoding="ascii") == f"{archive.release_id}\n"
     script = venv / "bin" / "pharos-installer"
     assert script.read_text(encoding="utf-8").splitlines()[0] == f"#!{venv}/bin/python"
-    assert subprocess.run([script], capture_output=True, text=True, check=True).stdout == "controller\n"
+    assert said_by(script) == "controller\n"
     packages = next(venv.glob("lib/python3.*/site-packages"))
     assert sorted(path.name for path in packages.iterdir() if not path.name.endswith(".dist-info")) == [
         "__pycache__", "dependency.py", "installer",
@@ -200,10 +200,7 @@ def test_the_controller_is_built_once_and_reused(
     built = ensure_controller(archive, port(root), lock_fd=0)
     link = root / "controller" / "current"
     assert os.readlink(link) == archive.release_id
-    assert (
-        subprocess.run([link / "bin" / "pharos-installer"], capture_output=True, check=True).stdout
-        == b"controller\n"
-    )
+    assert said_by(link / "bin" / "pharos-installer") == "controller\n"
     # H14, H15: whoever may use the host may read it, nobody else may write.
     assert (built.stat().st_mode & 0o777, root.stat().st_mode & 0o777) == (0o755, 0o755)
     stale = link.with_name(".current.0123")

@@ -1,7 +1,6 @@
 """Dependency mode index: one approved HTTPS index, complete hashes, nobody else asked (I4, I5, B08, B10)."""
 
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from installer.domain.index import Index, index_fault
 from installer.domain.manifest import encode
 from installer.domain.refusal import Refusal
 from tests.installer.archives import TRUST, SigningKeys, Workshop, make_workshop, real_release, wheel
-from tests.installer.environment_specs import spec
+from tests.installer.environment_specs import said_by, spec
 from tests.installer.package_index import PackageIndex, certificate, serve
 
 DEPENDENCY = "dependency-2.0-py3-none-any.whl"
@@ -85,7 +84,7 @@ def test_I5_the_set_comes_from_the_approved_index_alone(
     }.items():  # fmt: skip
         monkeypatch.setenv(name, value)
     venv = build(release, tmp_path / "opt", index)
-    assert subprocess.run([venv / "bin/pharos-installer"], capture_output=True, check=True).stdout
+    assert said_by(venv / "bin/pharos-installer")
     assert list(venv.glob("lib/python3.*/site-packages/dependency.py"))
     compiled = list(venv.glob("lib/python3.*/site-packages/__pycache__/dependency.*.pyc"))
     assert compiled and compiled[0].read_bytes()[4:8] == b"\x03\0\0\0"

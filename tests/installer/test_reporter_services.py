@@ -144,7 +144,7 @@ def api(waldur: Standing, token: str = "owner", authority: Path | None = None, *
         url=process.api,
         authority=(authority or process.ca_file).read_bytes(),
         token=made.get(token, token).encode(),
-        timeout=10,
+        timeout=60,
         limit=1 << 20,
     )
     return replace(given, **change)

@@ -126,6 +126,14 @@ class Executing(Reporting):
         """What the Runtime holds ready for Attempts at this moment (S4)."""
         return self.road.host.exec(["ls", f"{SCRATCH}/.runtime"]).stdout.split()
 
+    def wait_idle(self) -> None:
+        """Until nothing of any Run is left at the Site, whichever story it was of."""
+
+        def idle() -> bool:
+            return self.queued() == [] and self.grants() == []
+
+        assert wait_until(idle, 60.0, every=0.3), (self.queued(), self.grants())
+
     # What central kept.
 
     def kept(self, run: str) -> Run:

@@ -53,7 +53,7 @@ def test_e4_s1_it_ends_true_with_one_job_a_stage(executing: Executing, alice: Ru
     assert told == dict.fromkeys(STAGES, ("completed", 0))
     ran = jobs(executing.road.host, shown)
     assert ran == {stage: [each["jobId"]] for stage, each in stages(shown).items()}
-    assert executing.queued() == []
+    assert wait_until(lambda: executing.queued() == [], 60.0, every=0.2), executing.queued()
 
 
 def test_s2_each_stage_was_the_members_in_the_allocations_account(
@@ -124,7 +124,7 @@ def test_s4_the_workspace_is_the_members_alone(executing: Executing, alice: Runs
 
 def test_s4_p27_nothing_is_kept_for_it_afterwards(executing: Executing, run: str) -> None:
     executing.wait_released(run)
-    assert executing.grants() == []
+    executing.wait_idle()
     assert executing.credentials(run)[0] == 3, "to read, to write, and central's own to confirm"
     assert wait_until(lambda: executing.credentials(run) == (3, 0), 60.0, every=0.5)
 

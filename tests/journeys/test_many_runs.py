@@ -149,7 +149,7 @@ def test_p27_all_of_it_is_cleaned_up_and_said(installed: Executing, many: Many) 
         return set(many.runs) <= {run for (run,) in rows}
 
     assert wait_until(settled, 60.0 + 2.0 * len(many.runs), every=1.0)
-    assert installed.queued() == [] and installed.grants() == []
+    installed.wait_idle()
     ((whole,),) = installed.rows(
         "SELECT head = (SELECT count(*) FROM execution.commands c WHERE c.site = f.site)"
         " FROM execution.feeds f WHERE site = 'slurm'"

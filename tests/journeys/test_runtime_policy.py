@@ -54,6 +54,7 @@ def spoiled(host: LabHost, changes: Mapping[str, str], key_set: bytes) -> Iterat
 
 def test_s2_i9_s4_a_site_as_it_should_be_passes_and_keeps_nothing_of_it(executing: Executing) -> None:
     """The probes ran: sbatch spoke to a stand-in, a folder and a program were made in the runtime's own."""
+    executing.wait_idle()
     jobs = executing.road.host.exec(["sacct", "-aX", "-n", "-S", "now-1day"]).stdout
     assert bad(executing) == {}
     assert executing.road.host.exec(["sacct", "-aX", "-n", "-S", "now-1day"]).stdout == jobs

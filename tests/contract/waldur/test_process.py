@@ -23,7 +23,7 @@ class Caller:
 
     def __init__(self, waldur: WaldurProcess, token: str) -> None:
         self._waldur, self._token = waldur, token
-        self._http = urllib3.PoolManager(ca_certs=str(waldur.ca_file), timeout=5, retries=False)
+        self._http = urllib3.PoolManager(ca_certs=str(waldur.ca_file), timeout=60, retries=False)
 
     def ask(self, method: str, path: str, body: Any = None) -> urllib3.BaseHTTPResponse:
         headers = {"Authorization": f"Token {self._token}"}
