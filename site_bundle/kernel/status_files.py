@@ -16,6 +16,7 @@ from site_bundle.kernel.errors import UnavailableError
 from site_bundle.kernel.files import read_bounded, write_atomically
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.metrics import Metric, render_metrics
+from site_bundle.kernel.stop import WAKE
 from site_bundle.kernel.strict_json import parse_object
 from site_bundle.kernel.times import parse_time
 
@@ -84,6 +85,18 @@ def read_status(directory: Path) -> dict[str, Any] | None:
             remedy="restart the unit: it writes the file anew",
         ) from error
     return document
+
+
+def wake_process(directory: Path) -> bool:
+    """Ends the running component's wait (`kernel.stop`), if it is there and may be signalled by this user."""
+    try:
+        pid = (read_status(directory) or {}).get("pid")
+        if not isinstance(pid, int) or pid <= 1:
+            return False
+        os.kill(pid, WAKE)
+    except (OSError, UnavailableError):
+        return False
+    return True
 
 
 def process_check(document: dict[str, Any] | None, *, unit: str, now: datetime) -> Check:

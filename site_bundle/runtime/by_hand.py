@@ -16,7 +16,7 @@ from site_bundle.kernel.errors import RefusedError, SettingsError, SiteError, Un
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
 from site_bundle.kernel.runtime import utc_now
-from site_bundle.kernel.status_files import process_seen
+from site_bundle.kernel.status_files import process_seen, wake_process
 from site_bundle.kernel.stop import Stop
 from site_bundle.kernel.times import parse_time
 from site_bundle.runtime.adapters.request_files import put_acceptance, put_drain
@@ -66,9 +66,9 @@ def owners(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
 def drain(environment: Mapping[str, str], *, user: str, request: DrainRequest) -> str:
     """Asks the service; for people, what was asked and where it shows."""
     folder = FOLDERS.state(environment)
-    _ask(folder, user, lambda: put_drain(folder, request))
+    _ask(environment, user, lambda: put_drain(folder, request))
     wish, state = ("no new work", "draining") if request.draining else ("work again", "taking work")
-    return f"asked the service to take {wish}; within a minute its status says: {state}"
+    return f"asked the service to take {wish}; its status will say: {state}"
 
 
 def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
@@ -83,7 +83,7 @@ def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
             remedy="copy it from status",
         ) from error
     folder = FOLDERS.state(environment)
-    _ask(folder, user, lambda: put_acceptance(folder, feed))
+    _ask(environment, user, lambda: put_acceptance(folder, feed))
     return f"the service begins commands of history {feed} as soon as it is the one central answers with"
 
 
@@ -102,7 +102,9 @@ def parse_until(text: str | None, now: datetime) -> datetime | None:
     return until
 
 
-def _ask(folder: Path, user: str, put: Callable[[], None]) -> None:
+def _ask(environment: Mapping[str, str], user: str, put: Callable[[], None]) -> None:
+    """Leaves the request, then ends the service's wait: it is taken at once, or when it next starts."""
+    folder = FOLDERS.state(environment)
     become_component(user, folder)
     try:
         put()
@@ -113,6 +115,7 @@ def _ask(folder: Path, user: str, put: Callable[[], None]) -> None:
             wanted="the service's state folder",
             remedy="run it as root (sudo)",
         ) from error
+    wake_process(FOLDERS.runtime(environment))
 
 
 def _probing(settings: RuntimeSettings) -> ScratchGrants:

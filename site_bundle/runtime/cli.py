@@ -57,8 +57,8 @@ example:
     ),
     "drain": (
         """Takes no new work and says so to central, which holds Runs (site_maintenance). What runs, runs
-on and is reported. Leaves a request in the state folder that the service takes within a minute, or when it
-next starts. Needs root, or the component's user.""",
+on and is reported. Leaves a request in the state folder and wakes the service, which takes it at once, or
+when it next starts. Needs root, or the component's user.""",
         """exit codes: 0 asked, 2 settings, 3 not possible
 
 example:

@@ -1,6 +1,7 @@
 """The Runtime's loop: poll, begin, look, close, deliver; each on its own schedule, one after the other.
 
-1. What is due is done; then the long poll is the wait, cut short by whatever is due next. Nothing spins.
+1. What is due is done; then the long poll is the wait, cut short by whatever is due next, or by SIGURG when
+   an administrator asks for something. Nothing spins.
 2. A command that fails waits by its own back-off; the others go on. Beginning many, or against an owner that
    hangs, does not keep a cancel or a look from its turn.
 3. Looks are quick after something moved and slow while nothing does; without a job there are none (S10).
@@ -19,7 +20,7 @@ from uuid import UUID
 from site_bundle.kernel.backoff import Backoff
 from site_bundle.kernel.errors import SiteError, UnavailableError
 from site_bundle.kernel.https import PeerRefusedError, PeerUnavailableError
-from site_bundle.kernel.stop import Stop, StopRequested
+from site_bundle.kernel.stop import Stop, StopRequested, Woken
 from site_bundle.runtime.application.begin_stage import BeginStage
 from site_bundle.runtime.application.close_attempt import CloseAttempt
 from site_bundle.runtime.application.observe_jobs import ObserveJobs
@@ -256,6 +257,8 @@ class Loop:
         wait = int(min(pause, self.limits.wait_seconds)) if self.polled else 0
         try:
             added, switched = self._poll(wait, moment)
+        except Woken:
+            return  # an administrator asked for something: the next cycle begins with it
         except FeedBrokenError as error:
             self.telling.feed_broken(str(error))
             self.due.poll = self.monotonic() + self._poll_backoff.failed()
@@ -285,7 +288,8 @@ class Loop:
             self.due.walk = NEVER
             added, wait = walked.added, 0
             self.due.close = self.monotonic()
-        polled = self.do.poll.run(wait=wait, now=self.now())
+        with self.stop.wakeable():
+            polled = self.do.poll.run(wait=wait, now=self.now())
         self.telling.polled(polled, self.journal.feed_state())
         self._deliver(polled)
         if polled.switched:

@@ -150,5 +150,5 @@ def test_s15_reason_and_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str
     folder = tmp_path / "state"
     folder.mkdir()
     with pytest.raises(SiteError) as refused:
-        _ask(folder, "root", unwritable)
+        _ask({"PHAROS_RUNTIME_STATE_DIRECTORY": str(folder)}, "root", unwritable)
     assert refused.value.code == "state_unwritable"
