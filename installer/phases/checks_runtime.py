@@ -21,6 +21,8 @@ from installer.phases.checks_scratch import members_findings
 from installer.phases.checks_slurm import Ask, Unanswered, asking, slurm_findings
 
 Partitions = Mapping[str, Mapping[str, str]]
+# Of slurmd, not of slurmctld: `slurm_slurmd_info: …`, `slurm_load_slurmd_status: …`.
+_NO_SLURMD = re.compile(r"slurmd\w*: Connection refused")
 _NODE = re.compile(r"^Hostname\s*=\s*(\S+)$", re.MULTILINE)
 _ASK = "Start slurmctld, then run the phase again."
 
@@ -134,7 +136,12 @@ def reach_findings(host: Host, ask: Ask, profile: RuntimeProfile) -> list[Findin
     """Each Git host over verified TLS, tried only where this host is itself a staging node (I9)."""
     section, check = profile.section, "runtime.repository"
     wanted = "each Git host over verified TLS, from the staging nodes"
-    if not _is_node(ask, section.staging.partition):
+    try:
+        here = _is_node(ask, section.staging.partition)
+    except Unanswered as error:
+        found = f"whether this host is a staging node is not known: {error}"
+        return [unknown(check, found, wanted, _ASK, subject=section.staging.partition)]
+    if not here:
         found = "not tried: this host is no staging node, runtime.staging-internet is all that is known"
         return [passed(check, found, wanted, subject=section.staging.partition)]
     remedy = "Check the name, its certificate authority (runtime.repository.ca_file) and the route to it."
@@ -163,10 +170,16 @@ def tools_finding(host: Host, ask: Ask, staging: Staging, run_as: RunAs) -> Find
     one of the partition's nodes, its own slurmd says. A stage on a node without them fails and says so.
     """
     check, wanted = "runtime.staging-tools", "git and git-lfs on every node of the staging partition"
-    here = _is_node(ask, staging.partition)
+    try:
+        here: bool | None = _is_node(ask, staging.partition)
+    except Unanswered as error:
+        here, why = None, str(error)
     tools = {name: _version(host, name, run_as) for name in ("git", "git-lfs")}
     missing = [name for name, version in tools.items() if not version]
     seen = "on this host, a staging node" if here else "on this host, which is no staging node itself"
+    if here is None:
+        found = f"whether this host is a staging node is not known: {why}"
+        return unknown(check, found, wanted, _ASK, subject=staging.partition)
     if not missing:
         found = f"{seen}: {', '.join(tools.values())}"
         return passed(check, found, wanted, subject=staging.partition)
@@ -180,12 +193,21 @@ def tools_finding(host: Host, ask: Ask, staging: Staging, run_as: RunAs) -> Find
 
 
 def _is_node(ask: Ask, partition: str) -> bool:
-    """Whether this host's slurmd serves the partition; a host without one does not."""
+    """Whether this host's slurmd serves the partition; a host without one does not, and that is proven by a
+    refused connection alone. Raises Unanswered when slurmd or slurmctld says nothing of it (X1).
+    """
     try:
-        own = _NODE.search(ask("scontrol", "show", "slurmd"))
-        fields = ask("scontrol", "--oneliner", "show", "node", own[1]) if own is not None else ""
-    except Unanswered:
-        return False
+        told = ask("scontrol", "show", "slurmd")
+    except Unanswered as error:
+        if _NO_SLURMD.search(str(error)):
+            return False
+        raise
+    own = _NODE.search(told)
+    if own is None:
+        raise Unanswered("scontrol show slurmd tells no Hostname")
+    fields = ask("scontrol", "--oneliner", "show", "node", own[1])
+    if not fields.startswith("NodeName="):
+        raise Unanswered("scontrol show node tells no node")
     served = next((word for word in fields.split() if word.startswith("Partitions=")), "")
     return partition in served.removeprefix("Partitions=").split(",")
 

@@ -180,6 +180,37 @@ def test_i9_egress_is_not_tried_from_a_host_that_is_no_staging_node(running: Run
     assert "not tried" in event["found"] and running.reached == []
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "told"),
+    [
+        ("show node", said("", 1, "scontrol: error: Unable to contact slurm controller\n"), "controller"),
+        ("show node", said("No nodes in the system\n"), "tells no node"),
+        (
+            "show slurmd",
+            said("", 1, "scontrol: error: slurm_slurmd_info: Connection timed out\n"),
+            "timed out",
+        ),
+        ("show slurmd", said("", 1, "Unable to contact slurm controller: Connection refused\n"), "refused"),
+        ("show slurmd", said("Active Steps = NONE\n"), "no Hostname"),
+    ],
+)
+def test_x1_silence_about_this_host_is_no_word_that_it_is_no_staging_node(
+    running: Running, question: str, answer: Any, told: str
+) -> None:
+    """Only slurmd's refused connection proves that none runs here; the rest is unavailable."""
+    running.slurm.replaced[question] = answer
+    for check in ("runtime.repository", "runtime.staging-tools"):
+        (event,) = running.findings()[check]
+        assert (event["status"], running.reached) == ("unknown", [])
+        assert "not known" in event["found"] and told in event["found"]
+
+
+def test_x1_a_host_without_slurmd_is_proven_to_be_no_staging_node(running: Running) -> None:
+    running.slurm.replaced["show slurmd"] = NO_SLURMD
+    (event,) = running.findings()["runtime.repository"]
+    assert event["status"] == "pass" and "not tried" in event["found"] and running.reached == []
+
+
 def submission(**changes: Any) -> Submissions:
     given: dict[str, Any] = {
         "heard": SAFE.heard, "token": SAFE.token, "environment": SAFE.environment, "words": SAFE.words
