@@ -16,6 +16,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from site_bundle.runtime.domain.verdict import Output
 
 MAX_RESULT = 256
 MAX_AUTHORITY = 1 << 20
+MAX_DROPPED = 10_000
 _RESULT = re.compile(
     rb"(refs/heads/pharos/runs/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) ([0-9a-f]{40}|[0-9a-f]{64})\n"
 )
@@ -161,6 +163,7 @@ def _release(folder: Path) -> None:
 
     What is inside a drop folder others may exchange at any moment, so nothing there is entered: files and
     links are unlinked, empty folders removed, and a folder with something in it stays, with those above it.
+    A drop folder is read as a stream, some entries at a time: UnavailableError while the rest may still go.
     """
     drops = []
     for entry in list(os.scandir(folder)):
@@ -177,26 +180,42 @@ def _release(folder: Path) -> None:
 def _empty(drop: Path) -> None:
     descriptor = os.open(drop, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        for name in os.listdir(descriptor):  # noqa: PTH208 - the folder that was opened
-            try:
-                os.unlink(name, dir_fd=descriptor)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                if error.errno not in {errno.EISDIR, errno.EPERM}:
-                    raise
-                _remove_empty(name, descriptor)
+        with os.scandir(descriptor) as entries:
+            names = (entry.name for entry in entries)
+            taken = sum(_taken(name, descriptor) for name in islice(names, MAX_DROPPED))
+            if taken and next(names, None) is not None:
+                raise UnavailableError(
+                    "drop_folder_full",
+                    found=f"{drop.parent.name}: {taken} entries taken out of its drop folder, more are left",
+                    wanted=f"at most {MAX_DROPPED} at a time, so that nothing else waits",
+                    remedy="nothing: the next turn goes on; if it never ends, a member still writes there",
+                )
     finally:
         os.close(descriptor)
 
 
-def _remove_empty(name: str | Path, descriptor: int | None = None) -> None:
-    """rmdir(2) of a folder, if nothing is in it."""
+def _taken(name: str, descriptor: int) -> bool:
+    """Whether the entry is gone by this."""
+    try:
+        os.unlink(name, dir_fd=descriptor)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno not in {errno.EISDIR, errno.EPERM}:
+            raise
+        return _remove_empty(name, descriptor)
+    return True
+
+
+def _remove_empty(name: str | Path, descriptor: int | None = None) -> bool:
+    """rmdir(2) of a folder, if nothing is in it; whether it was."""
     try:
         os.rmdir(name, dir_fd=descriptor)
     except OSError as error:
         if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR}:
             raise
+        return False
+    return True
 
 
 @contextmanager

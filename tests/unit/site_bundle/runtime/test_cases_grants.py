@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from site_bundle.kernel.errors import UnavailableError
+from site_bundle.runtime.adapters import scratch_grants
 from site_bundle.runtime.adapters.scratch_grants import ScratchGrants
 from site_bundle.runtime.domain.verdict import Output
 from tests.unit.site_bundle.runtime.scenes import COMMAND, REF, URL
@@ -143,8 +144,8 @@ def test_s4_folder_exchanged_for_a_link_during_release_reaches_nothing(
     trap.mkdir()
     acts = {name: getattr(os, name) for name in ("unlink", "rmdir", "scandir")}
 
-    def exchanges(name: str | Path, *more: Any, **named: Any) -> Any:
-        if Path(name).name == trap.name and not trap.is_symlink():
+    def exchanges(name: str | Path | int, *more: Any, **named: Any) -> Any:
+        if Path(str(name)).name == trap.name and not trap.is_symlink():
             acts["rmdir"](trap)
             trap.symlink_to(state)
         return acts[moment](name, *more, **named)
@@ -152,3 +153,30 @@ def test_s4_folder_exchanged_for_a_link_during_release_reaches_nothing(
     monkeypatch.setattr(os, moment, exchanges)
     grants.release(COMMAND.attempt_id)
     assert (state / "journal.sqlite").exists()
+
+
+def test_s4_s10_a_drop_folder_of_many_is_emptied_some_at_a_time_and_the_rest_is_told(
+    grants: ScratchGrants, drop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch_grants, "MAX_DROPPED", 10)
+    for number in range(25):
+        (drop / str(number)).touch()
+    for left in (15, 5):
+        with pytest.raises(UnavailableError) as told:
+            grants.release(COMMAND.attempt_id)
+        assert told.value.code == "drop_folder_full" and "10 entries" in told.value.found
+        assert len(list(drop.iterdir())) == left
+    grants.release(COMMAND.attempt_id)
+    assert not drop.parent.exists()
+
+
+def test_s4_many_that_cannot_be_taken_away_keep_no_grant_from_its_end(
+    grants: ScratchGrants, drop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Full folders stay, however many: they are counted too, and asked for once."""
+    monkeypatch.setattr(scratch_grants, "MAX_DROPPED", 10)
+    for number in range(25):
+        (drop / str(number)).mkdir()
+        (drop / str(number) / "full").touch()
+    grants.release(COMMAND.attempt_id)
+    assert len(list(drop.iterdir())) == 25 and not (drop.parent / "askpass").exists()
