@@ -31,7 +31,7 @@ from site_bundle.runtime.adapters.sqlite_journal import (
     SqliteCommandJournal,
     open_command_journal,
 )
-from site_bundle.runtime.adapters.token_user import TokenUsers
+from site_bundle.runtime.adapters.token_user import CurrentTokenUsers
 from site_bundle.runtime.adapters.wire_words import encode_ack, encode_result, encode_statement
 from site_bundle.runtime.application.begin_stage import BeginStage, Site
 from site_bundle.runtime.application.check_owners import CheckOwners
@@ -126,9 +126,9 @@ def version_check(version: tuple[int, int] | None) -> Check:
     return Check("slurm_version", Status.WARN, found, known_versions(), remedy, "slurm_version_unknown")
 
 
-def token_users_of(client: SlurmClient) -> TokenUsers:
-    """Whom this Slurm takes a token's bearer for. SlurmUnavailableError."""
-    return TokenUsers.of_settings(client.read(ShowConfiguration()))
+def token_users_of(client: SlurmClient) -> CurrentTokenUsers:
+    """Whom this Slurm takes a token's bearer for."""
+    return CurrentTokenUsers(lambda: client.read(ShowConfiguration()), time.monotonic)
 
 
 def run_runtime(

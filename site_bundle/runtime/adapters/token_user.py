@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,28 @@ class TokenUsers:
         if not named or any(not isinstance(name, str) or name != named[0] for name in named):
             return None
         return str(named[0]) or None
+
+
+@dataclass(slots=True)
+class CurrentTokenUsers:
+    """The same of the settings as they are now: `AuthAltParameters=` may change while this process runs, and
+    a token judged by the old claim could be another user's to Slurm. Read anew when older than `seconds`.
+    """
+
+    settings: Callable[[], Mapping[str, str]]
+    monotonic: Callable[[], float]
+    seconds: float = 60.0
+    known: TokenUsers | None = None
+    read_at: float = 0.0
+
+    def user(self, token: str) -> str | None:
+        """As `TokenUsers.user`. UnavailableError while the settings cannot be read: nobody is assumed."""
+        moment = self.monotonic()
+        if self.known is None or moment - self.read_at >= self.seconds:
+            self.known = None
+            self.known = TokenUsers.of_settings(self.settings())
+            self.read_at = moment
+        return self.known.user(token)
 
 
 def _claims(token: str) -> dict[str, Any]:
