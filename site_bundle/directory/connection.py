@@ -71,7 +71,6 @@ class LdapConnection:
         self._wanted = parse_dn(identity)
         self._limits = limits
         self._connection: Any = None
-        self.binds = 0  # how often a verified bind was made
 
     def _credentials(self, ldap3: Any) -> dict[str, Any]:
         """ldap3's arguments of the bind that makes this process `identity`."""
@@ -88,7 +87,6 @@ class LdapConnection:
             _discard(connection)
             raise
         self._connection = connection
-        self.binds += 1
         return True
 
     def search(self, base: str, text: str, attributes: Sequence[str], *, subtree: bool) -> list[RawEntry]:
