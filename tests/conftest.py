@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = shared.get("seed", random.SystemRandom().randrange(1_000_000))
     if getattr(config.option, "hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(config.option.seed)
-    long.SOAK = config.getoption("--soak")
+    long.SOAK, long.SEED = config.getoption("--soak"), config.option.seed
     for name in [name for name in os.environ if name.startswith(_PRODUCT) and not name.startswith(_KEPT)]:
         del os.environ[name]
 

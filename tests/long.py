@@ -1,6 +1,8 @@
 """How long the long suites are: a minute at most in CI, whole under ``make soak`` (``--soak``)."""
 
 SOAK = False
+SEED = 0
+"""The seed this run prints."""
 _WHOLE = 25
 
 
