@@ -153,6 +153,10 @@ class Slapd:
         """How many searches the server was asked so far (its own log)."""
         return (self.folder / "log").read_text(errors="replace").count(" SRCH base=")
 
+    def binds(self, dn: str) -> int:
+        """How many binds with a right password it took as `dn` so far (its own log)."""
+        return (self.folder / "log").read_text(errors="replace").count(f' BIND dn="{dn}" mech=SIMPLE')
+
     def set_access(self, *rules: str) -> None:
         """An administrator replaces the database's access rules while slapd is down."""
         added = [f"olcAccess: {{{number}}}{rule}" for number, rule in enumerate(rules)]
