@@ -21,8 +21,9 @@ from uuid import UUID, uuid5
 
 import psycopg
 
-from tests.bench.intake import LIMITS, MANY, free_port, wait_for
+from tests.bench.intake import LIMITS, MANY, wait_for
 from tests.bench.loads import Turn
+from tests.ports import free_port
 
 ROWS = 1_000
 TOKEN = "t" * 40

@@ -10,7 +10,6 @@ import json
 import multiprocessing
 import secrets
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Iterator
@@ -36,6 +35,7 @@ from central.processes.provisioning_intake import (
 )
 from central.processes.schema import CONTEXTS
 from central.provisioning.domain.ids import WaldurInstance
+from tests.ports import free_port
 
 ROLE = "pharos_resource_provisioning"
 SITES = ("slurm", "k8s")
@@ -104,12 +104,6 @@ def serve_intake(url: str, port: int) -> None:
             return Service(app=app, stopping=lambda: None, close=database.close)
 
         serve(build, ServingOptions("127.0.0.1", port, threads=THREADS, workers=WORKERS))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_for(port: int, path: str) -> None:
