@@ -2,7 +2,7 @@
 
 1. The owner says first what the whole is: a snapshot, its count and its fingerprint.
 2. Ids ascend through all pages, each page goes on exactly where the one before ended, and an empty page is
-   the last.
+   the last. A page may be shorter than asked for: only its `next` tells the end.
 3. Count and fingerprint of everything read are the announced ones, or nothing was read at all.
 4. The fingerprint is the lower-case hex SHA-256 over the canonical encoding of every item, each followed
    by LF.
@@ -11,8 +11,11 @@
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 from uuid import UUID
+
+PAGE_BYTES: Final = 1_000_000
+"""All items of a page together: with what stands around them an answer is within the 1 MiB of a message."""
 
 
 class Item(Protocol):
@@ -69,6 +72,19 @@ def fingerprint(items: Iterable[bytes]) -> str:
         digest.update(item)
         digest.update(b"\n")
     return digest.hexdigest()
+
+
+def page_length(sizes: Iterable[int], limit: int) -> int:
+    """How many items of these sizes, in bytes, an owner's page holds: at most `limit` and `PAGE_BYTES`
+    together, one at least.
+    """
+    count = total = 0
+    for size in sizes:
+        total += size
+        if count == limit or (count and total > PAGE_BYTES):
+            break
+        count += 1
+    return count
 
 
 def read_whole(

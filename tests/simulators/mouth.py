@@ -100,6 +100,8 @@ def exactly(question: Data, fields: tuple[str, ...]) -> None:
         raise QuestionMalformed(f"wanted exactly {', '.join(fields)}")
 
 
+ANSWER_BYTES = 1_048_576 - 1024
+"""Items of one answer, so that it stays within 1 MiB with its head."""
 PAGE = ("schema", "queryId", "query", "scope", "snapshotId", "after", "limit")
 
 
@@ -114,10 +116,16 @@ def check_page(question: Data) -> None:
 
 
 def page_after(items: list[Data], key: str, after: str | None, limit: int) -> Data:
-    """`items` and `next` of a page."""
+    """`items` and `next` of a page: as many as `limit` and the 1 MiB of an answer allow, one at least."""
     rest = [item for item in items if after is None or item[key] > after]
-    more = len(rest) > limit
-    return {"items": rest[:limit], "next": rest[limit - 1][key] if more else None}
+    page: list[Data] = []
+    room = ANSWER_BYTES
+    for item in rest[:limit]:
+        room -= len(canonical(item)) + 1
+        if page and room < 0:
+            break
+        page.append(item)
+    return {"items": page, "next": page[-1][key] if len(page) < len(rest) else None}
 
 
 def is_id(text: object) -> bool:

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from central.execution.application.worker_ports import Inventory, WorkInventory
+from central.kernel.paging import page_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,6 @@ class AnswerWork:
         found = self.inventory.page(snapshot_id, after, limit + 1)
         if found is None:
             return None
-        items = found[:limit]
-        following = items[-1][0] if len(found) > limit else None
+        items = found[: page_length((len(body) for _, body in found), limit)]
+        following = items[-1][0] if len(found) > len(items) else None
         return WorkPage(tuple(body for _, body in items), following)

@@ -22,6 +22,7 @@ from central.processes.provisioning_worker import (
     require_questions,
 )
 from central.processes.refusals import StartRefused
+from central.projects.application.synchronise import Pass
 from central.projects.domain.ids import ProjectId, Scope
 from central.projects.domain.view import ViewLimits
 from central.projects.entrypoints.events import QUEUES
@@ -85,6 +86,24 @@ def test_two_workers_keep_the_view_through_events_losses_and_outages(
     assert malformed == []
     for scope in Scope:
         assert registry.get_sample_value("pharos_view_current", {"scope": scope.value}) is not None
+
+
+def test_p14_pages_that_would_not_fit_into_a_message_are_shorter(
+    owner: Database, broker: PostgresBroker
+) -> None:
+    """600 Projects of 20 members: 500 of them are more than the 1 MiB of a message."""
+    beto = Beto(clock=utc_now)
+    parties = [beto.truth.new_party(site="slurm", username=f"u{number}")[0] for number in range(20)]
+    for number in range(600):
+        project, _ = beto.truth.new_project(f"project {number}")
+        for party in parties:
+            beto.truth.add_member(project, party)
+    view = BetoView(owner, broker, LIMITS)
+    with speaking(beto, broker) as malformed:
+        loaded = [view.synchronise(lambda seconds: None)(scope).outcome for scope in Scope]
+    assert (loaded, malformed) == ([Pass.LOADED] * 3, [])
+    refs = ["project 0", "project 499", "project 599"]
+    assert None not in view.resolve_projects.resolve(WALDUR, refs).values()
 
 
 def test_a_start_without_betos_queues_or_scope_is_refused() -> None:

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from central.kernel.broker import BackOff
-from central.kernel.paging import Manifest, Page, PagesDiffer, PagingLimits, fingerprint, read_whole
+from central.kernel.paging import (
+    PAGE_BYTES,
+    Manifest,
+    Page,
+    PagesDiffer,
+    PagingLimits,
+    fingerprint,
+    page_length,
+    read_whole,
+)
 
 SNAPSHOT = UUID(int=1)
 
@@ -118,3 +127,18 @@ def test_an_empty_set_has_the_fingerprint_of_nothing() -> None:
 )
 def test_pauses_double_up_to_the_longest(attempt: int, pause: float) -> None:
     assert BackOff().pause(attempt) == pause
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limit", "length"),
+    [
+        ([], 3, 0),
+        ([10] * 2, 3, 2),
+        ([10] * 4, 3, 3),
+        ([PAGE_BYTES - 1, 1, 1], 3, 2),
+        ([PAGE_BYTES + 1, 1], 3, 1),
+        ([1, PAGE_BYTES], 3, 1),
+    ],
+)
+def test_p29_a_page_ends_before_its_message_is_full(sizes: list[int], limit: int, length: int) -> None:
+    assert page_length(sizes, limit) == length
