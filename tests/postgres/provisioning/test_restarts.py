@@ -27,8 +27,9 @@ import pytest
 from central.kernel.embedded_postgres import EmbeddedPostgres, EmbeddedUrls
 from central.kernel.migrations import migrate, set_role_password
 from central.processes.schema import CONTEXTS
-from tests.bench.intake import ROLE, SPAWN, free_port, serve_intake, wait_for
+from tests.bench.intake import ROLE, SPAWN, serve_intake, wait_for
 from tests.long import examples
+from tests.ports import free_port
 from tests.postgres.conftest import postgres_bin_dir
 from tests.postgres.provisioning.reporters import RESOURCES, Reporter
 
