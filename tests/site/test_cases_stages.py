@@ -60,6 +60,8 @@ def test_k02_what_a_server_says_of_the_credential_is_scrubbed(stages: Stages) ->
     assert ended.status == 0, ended.log
     assert "seen [credential][credential] and [credential], [credential]" in ended.log
     hook.write_text(f"#!/bin/sh\necho 'no {WORD}' >&2\nexit 1\n")
+    # Another output: the same one, within the same second, is the same commit, and asks the hook nothing.
+    assert stages.compute("sh", "-c", "echo more >> input.txt").status == 0
     ended = stages.stage_out(commit, "input.txt")
     assert ended.status == 89 and "no [credential]" in ended.log
     assert WORD not in ended.log and basic not in ended.log
