@@ -11,10 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from central.execution.adapters.postgres_runs import PostgresRuns
-from central.execution.adapters.run_evidence import KnownRun, RunEvidence
+from central.execution.adapters.run_evidence import RunEvidence
+from central.execution.domain.run import Run
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.kernel.database import Database
-from central.kernel.errors import CorruptState
 from central.kernel.times import format_rfc3339
 from central.processes.explain import key_links
 from central.processes.explain_execution import run_links, run_row
@@ -120,9 +120,10 @@ class CentralKnown:
         """See `Known`."""
         place = UUID(want.after) if want.after else None
         found = RunEvidence(self.database).page_of_site(want.site, place, want.limit + 1)
-        runs = PostgresRuns(self.database)
         following = str(found[want.limit - 1].run_id) if len(found) > want.limit else None
-        return Rows([run_row(one, now) | _progress(runs, one) for one in found[: want.limit]], following)
+        shown = found[: want.limit]
+        runs = PostgresRuns(self.database).by_ids([one.run_id for one in shown])
+        return Rows([run_row(one, now) | _progress(runs[one.run_id]) for one in shown], following)
 
     def explain_allocation(self, allocation: UUID, now: datetime) -> Sequence[Row] | None:
         """See `Known`."""
@@ -203,11 +204,8 @@ def _key(key: MemberKey) -> Row:
     }
 
 
-def _progress(runs: PostgresRuns, known: KnownRun) -> dict[str, Any]:
+def _progress(run: Run) -> dict[str, Any]:
     """The stage a Run is at, and the latest verdict."""
-    run = runs.by_id(known.run_id)
-    if run is None:
-        raise CorruptState(f"run {known.run_id} has a row and no version")
     stages = run.attempt.stages
     reached = [one for one in stages if one.issues] or list(stages[:1])
     stage = reached[-1] if run.ended else run.attempt.open_stage or stages[-1]

@@ -4,7 +4,7 @@ in the Site's feed, all in one transaction (X7).
 Only a transaction that appends commands takes the Site's lock; `pg_notify` is said with them alone (O4).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -93,6 +93,10 @@ class PostgresRuns:
         stored = self._aggregates.load(RUN, run_id)
         return None if stored is None else decode_run(stored.snapshot, run_id)
 
+    def by_ids(self, run_ids: Collection[UUID]) -> dict[UUID, Run]:
+        """The Runs of rows that were read; ``CorruptState`` where one has no version."""
+        return self._database.run(lambda tx: self._load(tx, run_ids), repeatable=True)
+
     def of_project(self, project: UUID, after: UUID | None, limit: int) -> RunPage:
         """See `Runs`."""
         if after is not None:
@@ -102,8 +106,9 @@ class PostgresRuns:
         params = {"project_id": project, "after": after, "limit": limit}
 
         def read(tx: Transaction) -> list[Run]:
-            found = tx.all(RunIdRow, self._queries["page_of_project"], params)
-            return [self._load(tx, row.run_id) for row in found]
+            found = [row.run_id for row in tx.all(RunIdRow, self._queries["page_of_project"], params)]
+            loaded = self._load(tx, found)
+            return [loaded[run_id] for run_id in found]
 
         runs = self._database.run(read, repeatable=True)
         return RunPage(tuple(runs[:limit]), runs[limit - 1].run_id if len(runs) > limit else None)
@@ -128,7 +133,7 @@ class PostgresRuns:
                 tx.execute(self._queries["ensure_feed"], {"site": site})
                 rows = tx.all(CommandRow, self._queries["command_page"], params)
             wanted = {row.run_id for row in rows if row.run_id is not None}
-            return rows, {run_id: self._load(tx, run_id) for run_id in wanted}
+            return rows, self._load(tx, wanted)
 
         rows, runs = self._database.run(read, repeatable=True)
         found = tuple(listed(row, runs[row.run_id]) for row in rows if row.run_id is not None)
@@ -147,11 +152,13 @@ class PostgresRuns:
             raise RunUnknown
         return Saved(run, receipt.repeated)
 
-    def _load(self, tx: Transaction, run_id: UUID) -> Run:
-        stored = self._aggregates.load_in(tx, RUN, run_id)
-        if stored is None:
-            raise CorruptState(f"run {run_id} has a row and no version")
-        return decode_run(stored.snapshot, run_id)
+    def _load(self, tx: Transaction, run_ids: Collection[UUID]) -> dict[UUID, Run]:
+        """The Runs of these rows."""
+        stored = self._aggregates.load_all_in(tx, RUN, run_ids)
+        for run_id in run_ids:
+            if run_id not in stored:
+                raise CorruptState(f"run {run_id} has a row and no version")
+        return {run_id: decode_run(one.snapshot, run_id) for run_id, one in stored.items()}
 
     def _save(self, tx: Transaction, step: Step, now: datetime) -> None:
         run = step.run

@@ -4,12 +4,12 @@ SELECT command_id, request_digest, kind, id, version, answer, recorded_at
 FROM {schema}.receipts WHERE command_id = %(command_id)s;
 
 -- name: latest
--- The head, the version row it points to and the newest version there is, read to be held against each other: in
--- one statement, for two would see two moments. Always one row.
-SELECT h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot::text AS snapshot,
-       (SELECT max(n.version) FROM {schema}.aggregate_versions n WHERE n.kind = k.kind AND n.id = k.id) AS newest
-FROM (SELECT %(kind)s::text COLLATE "C" AS kind, %(id)s::uuid AS id) k
-LEFT JOIN {schema}.aggregate_heads h ON h.kind = k.kind AND h.id = k.id
+-- The heads, the version rows they point to and the newest versions there are, read to be held against each other:
+-- in one statement, for two would see two moments. One row for each id asked for.
+SELECT k.id, h.version AS head_version, h.digest AS head_digest, v.version, v.digest, v.snapshot::text AS snapshot,
+       (SELECT max(n.version) FROM {schema}.aggregate_versions n WHERE n.kind = %(kind)s AND n.id = k.id) AS newest
+FROM unnest(%(ids)s::uuid[]) k (id)
+LEFT JOIN {schema}.aggregate_heads h ON h.kind = %(kind)s AND h.id = k.id
 LEFT JOIN {schema}.aggregate_versions v ON v.kind = h.kind AND v.id = h.id AND v.version = h.version;
 
 -- name: lock_head

@@ -26,6 +26,7 @@ from central.kernel.errors import CorruptState
 from central.kernel.problems import Problem
 from central.kernel.site_feed import PositionUnknown
 from tests.postgres.conftest import PgServer
+from tests.postgres.counting import counted
 from tests.unit.central.execution.values import (
     IDENTITY,
     MEMBER,
@@ -177,6 +178,20 @@ def test_e4_runs_are_listed_newest_first_in_pages(project_api: PostgresRuns) -> 
     with pytest.raises(RunUnknown):
         project_api.of_project(UUID(int=99), made[0].run_id, 2)
     assert project_api.of_project(UUID(int=99), None, 2).runs == ()
+
+
+def test_e3_e4_a_list_of_many_runs_costs_as_many_statements_as_one_run(
+    project_api: PostgresRuns, site_api: PostgresRuns
+) -> None:
+    first = create(project_api).run
+    with counted() as one:
+        assert project_api.of_project(REQUEST.project_id, None, 100).runs == (first,)
+        assert len(listing(site_api).entries) == 1
+    more = [create(project_api, minutes=minute).run for minute in range(1, 30)]
+    with counted() as many:
+        assert project_api.of_project(REQUEST.project_id, None, 100).runs == (*more[::-1], first)
+        assert len(listing(site_api).entries) == 30
+    assert many == one
 
 
 def test_p7_a_snapshot_that_is_no_run_is_corruption(

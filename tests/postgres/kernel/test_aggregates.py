@@ -55,6 +55,23 @@ def test_x7_the_same_command_again_returns_the_same_receipt(store: Aggregates) -
     assert store.load(KIND, id_) == Stored(KIND, id_, 2, b'{"n":2}')
 
 
+def test_x7_many_are_loaded_at_once_and_one_that_contradicts_itself_refuses_all(
+    store: Aggregates, kernel_database: Database, kernel_url: str
+) -> None:
+    made = [uuid4() for _ in range(3)]
+    for id_ in made:
+        store.decide(command(), KIND, id_, count, now=NOW)
+    store.decide(command(), KIND, made[1], count, now=NOW)
+    asked = [*made, uuid4(), made[0]]
+    found = kernel_database.run(lambda tx: store.load_all_in(tx, KIND, asked), repeatable=True)
+    assert {id_: stored.version for id_, stored in found.items()} == dict(zip(made, (1, 2, 1), strict=True))
+    assert kernel_database.run(lambda tx: store.load_all_in(tx, KIND, []), repeatable=True) == {}
+    with psycopg.connect(kernel_url, autocommit=True) as admin:
+        admin.execute("DELETE FROM trial.aggregate_versions WHERE version = 2")
+    with pytest.raises(CorruptState):
+        kernel_database.run(lambda tx: store.load_all_in(tx, KIND, asked), repeatable=True)
+
+
 @pytest.mark.parametrize("change", ["content", "aggregate", "kind"])
 def test_x7_a_command_id_with_other_content_is_refused(store: Aggregates, change: str) -> None:
     id_, asked = uuid4(), command()

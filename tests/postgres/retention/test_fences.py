@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -11,10 +10,9 @@ from uuid import UUID
 import pytest
 from flask import Flask
 
-from central.kernel.database import Database, Transaction
+from central.kernel.database import Database
 from central.kernel.http import create_app
 from central.kernel.observability import Metrics
-from central.kernel.queries import Query
 from central.kernel.site_names import Site
 from central.kernel.times import format_rfc3339
 from central.processes.provisioning_worker import BetoView
@@ -28,6 +26,7 @@ from central.retention.application.recover import Pass, Recover
 from central.retention.domain.recovery import RecoveryLimits
 from central.retention.entrypoints.events import WORK_QUEUES
 from central.retention.entrypoints.retained_routes import RetainedRoutes
+from tests.postgres.counting import counted
 from tests.postgres.projects.conftest import LIMITS, View
 from tests.simulators.beto.beto import Beto, Clock, ready_for
 from tests.simulators.beto.memory_broker import MemoryBroker
@@ -281,26 +280,9 @@ def test_p28_many_holders_cost_as_many_statements_as_one(world: World, admin: Da
         )
         for party in holders
     ]
-    with counted(world.database) as statements:
+    with counted() as statements:
         fences.of(asked[:1], world.clock())
-    with counted(world.database) as more:
+    with counted() as more:
         answers = fences.of(asked, world.clock())
     assert len(answers) == 300
     assert len(statements) == len(more) > 0
-
-
-@contextmanager
-def counted(database: Database) -> Iterator[list[str]]:
-    """The statements a block runs."""
-    names: list[str] = []
-    kept = Transaction.all
-
-    def all_(self: Transaction, row: Any, query: Query, params: Any = None) -> Any:
-        names.append(query.name)
-        return kept(self, row, query, params)
-
-    Transaction.all = all_  # type: ignore[method-assign]
-    try:
-        yield names
-    finally:
-        Transaction.all = kept  # type: ignore[method-assign]
