@@ -146,7 +146,14 @@ class CleanUpBody:
         return CleanUp()
 
 
-_ACTIONS: dict[object, type[SubmitBody] | type[CancelBody] | type[CleanUpBody]] = {
+@dataclass(frozen=True, slots=True)
+class ActBody(Open):
+    """Which of the actions an action is."""
+
+    act: str
+
+
+_ACTIONS: dict[str, type[SubmitBody] | type[CancelBody] | type[CleanUpBody]] = {
     "submit": SubmitBody,
     "cancel": CancelBody,
     "cleanup": CleanUpBody,
@@ -167,7 +174,7 @@ class CommandBody:
 
     def command(self) -> Command:
         """ValueError."""
-        shape = _ACTIONS.get(self.action.get("act")) if isinstance(self.action, dict) else None
+        shape = _ACTIONS.get(read_document(self.action, ActBody).act)
         if shape is None:
             raise ValueError("an act nobody knows")
         who = self.identity

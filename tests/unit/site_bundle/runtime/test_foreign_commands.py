@@ -5,12 +5,15 @@ E3).
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 from uuid import UUID, uuid4
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from site_bundle.kernel.documents import read_document
 from site_bundle.kernel.stop import Stop
@@ -19,6 +22,7 @@ from site_bundle.runtime.adapters.wire_words import encode_ack, encode_result
 from site_bundle.runtime.application.poll_commands import PollCommands
 from site_bundle.runtime.application.send_words import SendWords
 from site_bundle.runtime.application.words import Words
+from site_bundle.runtime.domain.command import Cancel, CleanUp
 from site_bundle.runtime.domain.feed import Page
 from site_bundle.runtime.domain.stage import NOT_UNDERSTOOD
 from site_bundle.runtime.entrypoints.loop import Loop, LoopLimits
@@ -35,6 +39,15 @@ def row(which: Any, **changes: Any) -> dict[str, Any]:
 
 FOREIGN = row(SECOND, action={"act": "hold"})
 UNDERSTOOD = row(SECOND)
+NO_ACTIONS: tuple[Any, ...] = ([], 7, None, {}, {"act": []}, {"act": {}})
+
+
+def page_of(rows: list[Any], after: int) -> dict[str, Any]:
+    following = (
+        rows[-1]["sequence"] if rows and isinstance(rows[-1], dict) and "sequence" in rows[-1] else after
+    )
+    named = {"schema": 1, "site": "slurm", "feed": str(UUID(int=2)), "more": False}
+    return named | {"after": after, "commands": rows, "next": following}
 
 
 class Central:
@@ -45,9 +58,7 @@ class Central:
 
     def commands(self, *, after: int, wait: int = 0, limit: int = 100) -> Page:
         rows = [row for row in self.rows if row["sequence"] > after]
-        body = {"schema": 1, "site": "slurm", "feed": str(UUID(int=2)), "after": after, "commands": rows,
-                "next": rows[-1]["sequence"] if rows else after, "more": False}  # fmt: skip
-        return read_document(body, CommandsBody).page()
+        return read_document(page_of(rows, after), CommandsBody).page()
 
     unacknowledged = commands
 
@@ -69,6 +80,7 @@ def deliver(world: World) -> list[dict[str, Any]]:
         FOREIGN,
         UNDERSTOOD | {"priority": 7},
         UNDERSTOOD | {"identity": None},
+        *(UNDERSTOOD | {"action": action} for action in NO_ACTIONS),
         {"sequence": 2, "commandId": NAME, "attemptId": str(SECOND.attempt_id), "schema": 2},
     ],
 )
@@ -82,6 +94,45 @@ def test_s1_e3_it_is_refused_by_name_and_those_behind_it_are_journalled(
     (said,) = deliver(world)
     assert (said["outcome"], said["code"], said["jobId"]) == ("refused", NOT_UNDERSTOOD, None)
     assert said["attemptId"] == str(SECOND.attempt_id)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """The path of every value inside a document, its own first."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [(), *((name, *path) for name, one in inner for path in places(one))]
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """The document with another value at that path."""
+    if not path:
+        return new
+    head, *rest = path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    kept = {name: put(one, tuple(rest), new) if name == head else one for name, one in pairs}
+    return kept if isinstance(value, dict) else list(kept.values())
+
+
+@given(st.data())
+def test_x4_whatever_stands_anywhere_in_a_command_it_is_read_refused_by_name_or_refused(
+    data: st.DataObject,
+) -> None:
+    which = data.draw(
+        st.sampled_from(
+            [row(FIRST), row(command(4, Cancel(UUID(int=3), "asked"))), row(command(5, CleanUp()))]
+        )
+    )
+    path = data.draw(st.sampled_from(places(which)))
+    strange = put(which, path, data.draw(JSON))
+    with suppress(ValueError):
+        page = read_document(page_of([strange], 0), CommandsBody).page()
+        assert len(page.commands) + len(page.foreign) == 1
 
 
 def test_s1_x7_refused_once_whatever_lists_it_and_the_same_bytes(world: World) -> None:
