@@ -12,7 +12,7 @@ from central.execution.adapters.run_evidence import KnownCommand, KnownRun, RunE
 from central.execution.application.ports import AccountAwaits, AccountChanged
 from central.execution.domain.maintenance import in_force
 from central.execution.domain.run import Cleanup, Run, RunState, Stage
-from central.execution.domain.words import CLEANUP_REFUSED, SITE_SILENT, words_of
+from central.execution.domain.words import CANCEL_REFUSED, CLEANUP_REFUSED, SITE_SILENT, words_of
 from central.grants.adapters.postgres_grants import PostgresGrants
 from central.grants.domain.grant import Scope
 from central.kernel.database import Database
@@ -202,6 +202,9 @@ def _end(
     if run.cancellation is not None:
         asked = run.cancellation
         yield link("cancel", f"{asked.cause.value}, by Party {asked.actor}", asked.asked_at, now)
+        if asked.refusal is not None:
+            refused = f"REFUSED: {asked.refusal}. {CANCEL_REFUSED.what} {CANCEL_REFUSED.remedy}"
+            yield link("cancel at the Site", refused, asked.refused_at, now)
     if run.output is not None:
         yield Link(
             "output", f"{run.output.ref} at {run.output.commit}, confirmed by the Git host", None, None

@@ -6,7 +6,8 @@
 3. A command that ran out of its validity before it was begun is asked for again under a new id: at once, but
    not while the Run waits nor more than `REISSUED_AT_ONCE` times, for what stands against it then would make
    it run out again; the worker looks into it. Any other refusal of a Site is definite and ends the Run.
-4. A Run ends with the verdict of its stage; cancelling, whatever ends next ends it as cancelled. What a job
+4. A Run ends with the verdict of its stage; cancelling, whatever ends next ends it as cancelled, also where
+   the Site refused the cancel: that is said, and another asking asks the Site anew. What a job
    did before its cancel reached it is not undone.
 5. The chain's end is the Git server's word, not the Site's: until `confirm_output` the Run still runs.
 6. Whatever was ever issued is cleaned up once; only a cleanup that is done releases the account (P27). One
@@ -114,9 +115,8 @@ def hold(run: Run, reason: WaitReason, now: datetime) -> Step:
 
 def acknowledge(run: Run, command: UUID, said: Acknowledgement, now: datetime) -> Step:
     """Rules 2, 3 and 7. Raises `StepRefused`."""
-    if run.cancellation is not None and run.cancellation.command_id == command:
-        cancelled = replace(run.cancellation, acknowledged=True)
-        return Step(run if run.cancellation.acknowledged else replace(run, cancellation=cancelled))
+    if run.cancellation is not None and command in (run.cancellation.command_id, *run.cancellation.earlier):
+        return _cancel_said(run, run.cancellation, command, said, now)
     if run.cleanup is not None and command in (run.cleanup.command_id, *run.cleanup.expired):
         return _cleanup_said(run, run.cleanup, command, said, now)
     if any(command in each.expired for each in run.attempt.stages):
@@ -147,7 +147,7 @@ def record_result(run: Run, command: UUID, result: Result, now: datetime) -> Ste
     """Rules 1, 2, 4, 5, 6 and 7. Raises `StepRefused`."""
     if run.cleanup is not None and command in (run.cleanup.command_id, *run.cleanup.expired):
         return _cleaned(run, run.cleanup, command, result, now)
-    if run.cancellation is not None and run.cancellation.command_id == command:
+    if run.cancellation is not None and command in (run.cancellation.command_id, *run.cancellation.earlier):
         return Step(run)  # what the cancel came to is the stage's own verdict
     stage = _stage_of(run, command)
     if stage.result is not None:
@@ -182,12 +182,19 @@ def confirm_output(run: Run, found: Output | None, now: datetime) -> Step:
 
 
 def cancel(run: Run, actor: UUID, reason: str | None, now: datetime) -> Step:
-    """Asks for the end. Raises `StepRefused` when it is over; asked again, the first asking stands."""
+    """Asks for the end. Raises `StepRefused` when it is over. Asked again, the first asking stands; the Site
+    is asked again only where it refused.
+    """
     if run.ended:
         raise StepRefused(Refusal.RUN_ENDED)
-    if run.cancellation is not None:
+    before = run.cancellation
+    if before is None:
+        return _ask_end(run, Cancellation(actor, reason, now), now)
+    if before.refusal is None or before.command_id is None:
         return Step(run)
-    return _ask_end(run, Cancellation(actor, reason, now), now)
+    earlier = (*before.earlier, before.command_id)
+    again = replace(before, earlier=earlier, acknowledged=False, refusal=None, refused_at=None)
+    return _ask_end(run, again, now, actor)
 
 
 def expire(run: Run, now: datetime) -> Step:
@@ -212,13 +219,26 @@ def overdue(run: Run, patience: timedelta, now: datetime) -> Step:
     return _ask_end(run, Cancellation(run.created_by, None, now, cause=EndCause.ACCOUNT_UNCONFIRMED), now)
 
 
-def _ask_end(run: Run, asked: Cancellation, now: datetime) -> Step:
+def _ask_end(run: Run, asked: Cancellation, now: datetime, actor: UUID | None = None) -> Step:
+    """`actor` asks the Site again, None: who asked for the end."""
     if not any(each.outstanding for each in run.attempt.stages):
         return _cancelled(replace(run, cancellation=asked), now)
-    command = command_id(run, "cancel", 1)
+    command = command_id(run, "cancel", len(asked.earlier) + 1)
     ordered = replace(asked, command_id=command)
     next_run = moved(run, now, state=RunState.CANCELLING, reason=None, cancellation=ordered)
-    return Step(next_run, (SiteCommand(command, run.attempt, Cancel(asked.actor, asked.cause.value)),))
+    action = Cancel(actor or asked.actor, asked.cause.value)
+    return Step(next_run, (SiteCommand(command, run.attempt, action),))
+
+
+def _cancel_said(run: Run, asked: Cancellation, command: UUID, said: Acknowledgement, now: datetime) -> Step:
+    """Rule 3. Refused, the Run goes on to its stage's own end, and says so (`reason`)."""
+    if command != asked.command_id or asked.acknowledged:
+        return Step(run)
+    heard = replace(asked, acknowledged=True)
+    if said.accepted or run.ended:
+        return Step(replace(run, cancellation=heard))
+    refused = replace(heard, refusal=said.code, refused_at=now)
+    return Step(moved(run, now, reason=said.code, cancellation=refused))
 
 
 def _cancelled(run: Run, now: datetime) -> Step:

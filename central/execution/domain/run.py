@@ -158,7 +158,8 @@ class Stage:
 class Cancellation:
     """Who asked for the end (E7: another authorised member may), and the command that asks the Site.
 
-    A deadline that passed was set by who created the Run: it is that member's own word.
+    A deadline that passed was set by who created the Run: it is that member's own word. `refusal` says why
+    the Site did not take the command, and stands until it is asked again; `earlier` are commands it refused.
     """
 
     actor: UUID
@@ -167,6 +168,9 @@ class Cancellation:
     command_id: UUID | None = None
     acknowledged: bool = False
     cause: EndCause = EndCause.MEMBER_ASKED
+    earlier: tuple[UUID, ...] = ()
+    refusal: str | None = None
+    refused_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,10 @@ CLEANUP_REFUSED: Final = Words(
     "A member with `run.cleanup` asks again, or an operator who looked at the Site settles it: "
     "`pharos-central runs settle`.",
 )
+CANCEL_REFUSED: Final = Words(
+    "The Site did not take the cancel: its stage runs on to its own end.",
+    "A member with `run.cancel` asks again; the administrator of the Site reads there why.",
+)
 SITE_SILENT: Final = Words(
     "The Run has to end and the Site has not said what became of its stage.",
     "If it never answers, an operator who looked at the Site settles it: `pharos-central runs settle`.",

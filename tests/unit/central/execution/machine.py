@@ -172,11 +172,18 @@ class RunMachine(RuleBasedStateMachine):
         self._both(step, model())
 
     @precondition(lambda self: self.model.cancel == "asked")
-    @rule()
-    def the_site_answers_the_cancel(self) -> None:
+    @rule(said=SAID)
+    def the_site_answers_the_cancel(self, said: str) -> None:
         named, now = self._at_hand(Cancel), self.now
-        self.model.cancel = "told"
-        self._say(lambda run: acknowledge(run, named, accepted(), now))
+        word = accepted() if said == "accepted" else refused(said)
+        self.model.cancel_answer(said)
+        self._say(lambda run: acknowledge(run, named, word, now))
+
+    @precondition(lambda self: self.model.cancel == "asked" and self.model.state == "cancelling")
+    @rule()
+    def a_refused_cancel_is_asked_for_again(self) -> None:
+        self.the_site_answers_the_cancel("command_not_understood")
+        self.a_member_cancels(True)
 
     @rule(wrong=WRONG)
     def the_worker_looks(self, wrong: frozenset[str]) -> None:

@@ -45,6 +45,7 @@ class Model:
     changed: datetime | None = None
     cause: str | None = None
     cancel: str | None = None
+    cancels: int = 0
     cleanup: str | None = None
     cleanups: int = 0
     pushed: bool = False
@@ -89,11 +90,22 @@ class Model:
     def _ask_end(self, cause: str) -> None:
         self.cause = cause
         if self.stage in ("issued", "submitted"):
-            self.cancel, self.state, self.reason, self.since = "asked", "cancelling", None, None
-            self.asked.append((self.n, "cancel", 1))
-            self._touch()
+            self._ask_site_to_cancel()
         else:
             self._end(ENDS[cause], cause)
+
+    def _ask_site_to_cancel(self) -> None:
+        self.cancel, self.cancels = "asked", self.cancels + 1
+        self.state, self.reason, self.since = "cancelling", None, None
+        self.asked.append((self.n, "cancel", self.cancels))
+        self._touch()
+
+    def cancel_answer(self, said: str) -> None:
+        """The Site's word about the cancel that is asked for: refused, its stage goes on and all are told."""
+        self.cancel = "told"
+        if said != "accepted" and not self.ended:
+            self.cancel, self.reason = "refused", said
+            self._touch()
 
     def go_on(self) -> None:
         """Nothing holds it any more."""
@@ -174,6 +186,8 @@ class Model:
             return "run_ended"
         if self.cause is None:
             self._ask_end("member_asked")
+        elif self.cancel == "refused":
+            self._ask_site_to_cancel()
         return None
 
     def look_at_deadline(self) -> None:
@@ -247,7 +261,7 @@ class Model:
             return "attempt_limit"
         self.n, self.at, self.stage, self.issues = self.n + 1, 0, "waiting", [0, 0, 0]
         self.state, self.reason, self.since, self.cause, self.cancel = "accepted", None, None, None, None
-        self.cleanup, self.cleanups, self.pushed, self.output = None, 0, False, False
+        self.cancels, self.cleanup, self.cleanups, self.pushed, self.output = 0, None, 0, False, False
         if held:
             self.wait("site_maintenance")
         else:

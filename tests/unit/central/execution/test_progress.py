@@ -157,6 +157,29 @@ def test_e7_a_job_that_completed_before_its_cancel_starts_no_further_stage() -> 
     assert [type(each.action) for each in over.commands] == [CleanUp]
 
 
+def test_e7_a_cancel_the_site_refuses_is_said_and_can_be_asked_for_again() -> None:
+    step = new_run()
+    named = step.commands[0].command_id
+    running = acknowledge(step.run, named, accepted(), NOW).run
+    asked = cancel(running, OTHER, "wrong input", NOW)
+    first = asked.commands[0].command_id
+    refusal = refused("command_not_understood")
+    told = acknowledge(asked.run, first, refusal, NOW)
+    assert (told.run.state, told.run.reason) == (RunState.CANCELLING, "command_not_understood")
+    assert told.run.revision == asked.run.revision + 1
+    assert told.commands == ()
+    again = cancel(told.run, MEMBER, None, NOW)
+    [command] = again.commands
+    assert command.command_id != first
+    assert (command.action, again.run.reason) == (Cancel(MEMBER, "member_asked"), None)
+    assert again.run.cancellation is not None and again.run.cancellation.actor == OTHER
+    assert acknowledge(again.run, first, refusal, NOW) == Step(again.run)
+    assert cancel(again.run, MEMBER, None, NOW) == Step(again.run)
+    heard = acknowledge(again.run, command.command_id, accepted(), NOW)
+    over = record_result(heard.run, named, ended(Verdict.CANCELLED), NOW)
+    assert (over.run.state, over.run.reason) == (RunState.CANCELLED, "member_asked")
+
+
 def test_e7_an_ended_run_cannot_be_cancelled() -> None:
     over = through(new_run(), Verdict.FAILED).run
     with pytest.raises(StepRefused) as refusal:
