@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from site_bundle.kernel.documents import Open, read_document
+from site_bundle.kernel.documents import Between, Open, read_document
 from site_bundle.kernel.errors import UnavailableError
 from site_bundle.kernel.files import read_bounded, write_atomically
 from site_bundle.kernel.health import Check, Status
@@ -24,6 +24,7 @@ STATUS_NAME = "status.json"
 METRICS_NAME = "metrics.prom"
 MAX_STATUS_BYTES = 256 * 1024
 STALE_SECONDS = 180.0
+MAX_PID = 2**22  # PID_MAX_LIMIT of a 64-bit Linux (proc(5))
 
 
 class StatusFiles:
@@ -53,7 +54,7 @@ class _Shown(Open):
     schema: Literal[1]
     component: str
     release: str
-    pid: int
+    pid: Annotated[int, Between(1, MAX_PID)]
     state: str
     since: datetime
     updated_at: datetime

@@ -19,7 +19,7 @@ from site_bundle.kernel.runtime import utc_now
 from site_bundle.kernel.status_files import process_seen, wake_process
 from site_bundle.kernel.stop import Stop
 from site_bundle.kernel.times import parse_time
-from site_bundle.runtime.adapters.request_files import put_acceptance, put_drain
+from site_bundle.runtime.adapters.request_files import RequestFiles
 from site_bundle.runtime.adapters.scratch_grants import ScratchGrants
 from site_bundle.runtime.adapters.scripts import load_templates, template
 from site_bundle.runtime.application.ports import DrainRequest
@@ -65,10 +65,10 @@ def owners(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
 
 def drain(environment: Mapping[str, str], *, user: str, request: DrainRequest) -> str:
     """Asks the service; for people, what was asked and where it shows."""
-    folder = FOLDERS.state(environment)
-    _ask(environment, user, lambda: put_drain(folder, request))
+    requests = RequestFiles(FOLDERS.state(environment))
+    when = _ask(environment, user, lambda: requests.put_drain(request))
     wish, state = ("no new work", "draining") if request.draining else ("work again", "taking work")
-    return f"asked the service to take {wish}; its status will say: {state}"
+    return f"asked the service to take {wish}{when}; its status will say: {state}"
 
 
 def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
@@ -82,9 +82,11 @@ def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
             wanted="a UUID",
             remedy="copy it from status",
         ) from error
-    folder = FOLDERS.state(environment)
-    _ask(environment, user, lambda: put_acceptance(folder, feed))
-    return f"the service begins commands of history {feed} as soon as it is the one central answers with"
+    requests = RequestFiles(FOLDERS.state(environment))
+    when = _ask(environment, user, lambda: requests.put_acceptance(feed))
+    return (
+        f"the service begins commands of history {feed} as soon as it is the one central answers with{when}"
+    )
 
 
 def parse_until(text: str | None, now: datetime) -> datetime | None:
@@ -102,8 +104,10 @@ def parse_until(text: str | None, now: datetime) -> datetime | None:
     return until
 
 
-def _ask(environment: Mapping[str, str], user: str, put: Callable[[], None]) -> None:
-    """Leaves the request, then ends the service's wait: it is taken at once, or when it next starts."""
+def _ask(environment: Mapping[str, str], user: str, put: Callable[[], None]) -> str:
+    """Leaves the request, then ends the service's wait: it is taken at once, or when the service next starts,
+    and then what is returned says so.
+    """
     folder = FOLDERS.state(environment)
     become_component(user, folder)
     try:
@@ -115,7 +119,8 @@ def _ask(environment: Mapping[str, str], user: str, put: Callable[[], None]) -> 
             wanted="the service's state folder",
             remedy="run it as root (sudo)",
         ) from error
-    wake_process(FOLDERS.runtime(environment))
+    woken = wake_process(FOLDERS.runtime(environment))
+    return "" if woken else f" (it is not running now: {UNIT} takes this when it starts)"
 
 
 def _probing(settings: RuntimeSettings) -> ScratchGrants:

@@ -21,7 +21,7 @@ from site_bundle.kernel.status_files import StatusFiles
 from site_bundle.kernel.stop import Stop
 from site_bundle.runtime.adapters.host_accounts import HostAccounts
 from site_bundle.runtime.adapters.member_submission import MemberSubmission
-from site_bundle.runtime.adapters.request_files import take_acceptance, take_drain
+from site_bundle.runtime.adapters.request_files import RequestFiles
 from site_bundle.runtime.adapters.scratch_grants import ScratchGrants
 from site_bundle.runtime.adapters.scripts import Scripts, template
 from site_bundle.runtime.adapters.site_api_commands import PEER, SiteApiCommands
@@ -258,8 +258,7 @@ def _use_cases(
         telling=telling,
         encode=encode_statement,
         new_id=uuid.uuid4,
-        take_drain=lambda: take_drain(settings.state_directory),
-        take_acceptance=lambda: take_acceptance(settings.state_directory),
+        requests=RequestFiles(settings.state_directory),
         retry_seconds=30.0,
         monotonic=time.monotonic,
     )

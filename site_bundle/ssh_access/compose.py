@@ -12,11 +12,11 @@ from site_bundle.kernel.health import Health
 from site_bundle.kernel.logs import Log
 from site_bundle.kernel.notify import Notifier
 from site_bundle.kernel.release import release_id
+from site_bundle.kernel.requests import RequestFile
 from site_bundle.kernel.runtime import draw, nothing, utc_now
 from site_bundle.kernel.site_api import SiteApi, SiteApiLimits
 from site_bundle.kernel.status_files import StatusFiles
 from site_bundle.kernel.stop import Stop
-from site_bundle.ssh_access.adapters.acceptance_file import take_request
 from site_bundle.ssh_access.adapters.ldap_people import LdapPeople
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
 from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal
@@ -30,6 +30,7 @@ from site_bundle.ssh_access.entrypoints.telling import Telling
 from site_bundle.ssh_access.settings import AgentSettings
 
 JOURNAL_NAME = "journal.sqlite"
+ACCEPT_NAME = "accept-feed"
 
 
 def run_agent(
@@ -78,7 +79,7 @@ def run_agent(
         telling=telling,
         stop=stop,
         uids=settings.uids,
-        take_acceptance=lambda: take_request(settings.state_directory),
+        acceptance=RequestFile(settings.state_directory / ACCEPT_NAME),
         limits=limits,
         now=utc_now,
         monotonic=time.monotonic,

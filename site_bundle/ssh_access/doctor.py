@@ -14,15 +14,15 @@ from site_bundle.kernel.errors import SettingsError, SiteError, UnavailableError
 from site_bundle.kernel.health import Check, Status
 from site_bundle.kernel.identity import become_component
 from site_bundle.kernel.journal import JournalRefusedError
+from site_bundle.kernel.requests import RequestFile, put_feed
 from site_bundle.kernel.runtime import utc_now
 from site_bundle.kernel.status_files import process_seen
 from site_bundle.kernel.stop import Stop
-from site_bundle.ssh_access.adapters.acceptance_file import put_request
 from site_bundle.ssh_access.adapters.site_api_keys import SiteApiKeys
 from site_bundle.ssh_access.adapters.sqlite_journal import open_key_journal, statements
 from site_bundle.ssh_access.application.accept_feed import AcceptFeed
 from site_bundle.ssh_access.application.check_self import CheckSelf
-from site_bundle.ssh_access.compose import JOURNAL_NAME, ldapi, people_of, site_api
+from site_bundle.ssh_access.compose import ACCEPT_NAME, JOURNAL_NAME, ldapi, people_of, site_api
 from site_bundle.ssh_access.settings import TOKEN, AgentSettings, agent_settings
 
 
@@ -102,7 +102,7 @@ def accept_feed(environment: Mapping[str, str], *, user: str, text: str) -> str:
 
 def _ask_running(settings: AgentSettings, feed: UUID) -> str:
     try:
-        put_request(settings.state_directory, feed)
+        put_feed(RequestFile(settings.state_directory / ACCEPT_NAME), feed)
     except OSError as error:
         raise UnavailableError(
             "request_unwritten",

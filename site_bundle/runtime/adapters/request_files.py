@@ -1,57 +1,63 @@
-"""How a verb reaches the running Runtime, which alone writes the journal: one small file each in the state
-folder.
-"""
+"""What a verb asks of the running Runtime, in its state folder."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from site_bundle.kernel.files import read_bounded, write_atomically
+from site_bundle.kernel.requests import MAX_REQUEST, RequestFile, look_for_feed, put_feed
 from site_bundle.kernel.strict_json import MalformedJsonError, decode_object
 from site_bundle.kernel.times import render_time
 from site_bundle.runtime.application.ports import DrainRequest
 
 DRAIN, ACCEPT = "drain", "accept-feed"
-MAX_REQUEST = 4096
 
 
-def put_drain(state_directory: Path, request: DrainRequest) -> None:
-    """OSError."""
-    until = render_time(request.until) if request.until else None
-    body = {"draining": request.draining, "until": until, "reason": request.reason}
-    write_atomically(state_directory / DRAIN, json.dumps(body).encode(), mode=0o600)
+@dataclass(frozen=True, slots=True)
+class RequestFiles:
+    """Both kinds. The reads raise RequestUnreadableError."""
 
+    state_directory: Path
 
-def take_drain(state_directory: Path) -> DrainRequest | None:
-    """The request, once; None when nobody asked or the file is none."""
-    raw = _take(state_directory / DRAIN)
-    try:
-        return decode_object(raw, DrainRequest, max_bytes=MAX_REQUEST) if raw else None
-    except MalformedJsonError:
-        return None
+    @property
+    def _drain(self) -> RequestFile:
+        return RequestFile(self.state_directory / DRAIN)
 
+    @property
+    def _acceptance(self) -> RequestFile:
+        return RequestFile(self.state_directory / ACCEPT)
 
-def put_acceptance(state_directory: Path, feed: UUID) -> None:
-    """OSError."""
-    write_atomically(state_directory / ACCEPT, f"{feed}\n".encode("ascii"), mode=0o600)
+    def put_drain(self, request: DrainRequest) -> None:
+        """OSError."""
+        until = render_time(request.until) if request.until else None
+        body = {"draining": request.draining, "until": until, "reason": request.reason}
+        self._drain.put(json.dumps(body).encode())
 
+    def drain(self) -> DrainRequest | None:
+        """The request, until `drain_done`; None when nobody asked. A file that is none is forgotten."""
+        raw = self._drain.look()
+        if raw is None:
+            return None
+        try:
+            return decode_object(raw, DrainRequest, max_bytes=MAX_REQUEST)
+        except MalformedJsonError:
+            self.drain_done()
+            return None
 
-def take_acceptance(state_directory: Path) -> UUID | None:
-    """The history an operator accepts, once; None when nobody asked or the file is no feed id."""
-    try:
-        return UUID(_take(state_directory / ACCEPT).decode("ascii").strip())
-    except (ValueError, UnicodeDecodeError):
-        return None
+    def drain_done(self) -> None:
+        """It is journalled."""
+        self._drain.done()
 
+    def put_acceptance(self, feed: UUID) -> None:
+        """OSError."""
+        put_feed(self._acceptance, feed)
 
-def _take(path: Path) -> bytes:
-    try:
-        raw = read_bounded(path, max_bytes=MAX_REQUEST)
-    except FileNotFoundError:
-        return b""
-    except (OSError, ValueError):
-        raw = b""
-    path.unlink(missing_ok=True)
-    return raw
+    def acceptance(self) -> UUID | None:
+        """The history an operator accepts, until `acceptance_done`; None when nobody asked."""
+        return look_for_feed(self._acceptance)
+
+    def acceptance_done(self) -> None:
+        """It is journalled."""
+        self._acceptance.done()

@@ -11,15 +11,28 @@ from typing import Protocol
 from uuid import UUID
 
 from site_bundle.kernel.errors import SiteError
+from site_bundle.kernel.requests import RequestUnreadableError
 from site_bundle.runtime.application.ports import CommandsApi, DrainRequest
 from site_bundle.runtime.application.ports import Journal as CommandJournal
-from site_bundle.runtime.entrypoints.telling import WORDS, Telling
+from site_bundle.runtime.entrypoints.telling import REQUESTS, WORDS, Telling
 
 
 class MaintenanceJournal(CommandJournal, Protocol):
     """Also accepts a history."""
 
     def accept_feed(self, feed: UUID) -> bool: ...
+
+
+class Requests(Protocol):
+    """What was asked and is not journalled yet. RequestUnreadableError."""
+
+    def drain(self) -> DrainRequest | None: ...
+
+    def drain_done(self) -> None: ...
+
+    def acceptance(self) -> UUID | None: ...
+
+    def acceptance_done(self) -> None: ...
 
 
 class EncodeStatement(Protocol):
@@ -37,27 +50,41 @@ class Maintenance:
     telling: Telling
     encode: EncodeStatement
     new_id: Callable[[], UUID]
-    take_drain: Callable[[], DrainRequest | None]
-    take_acceptance: Callable[[], UUID | None]
+    requests: Requests
     retry_seconds: float
     monotonic: Callable[[], float]
     due: float = 0.0
 
     def take(self, *, now: datetime) -> None:
-        """Nothing, mostly."""
-        feed = self.take_acceptance()
-        if feed is not None and self.journal.accept_feed(feed):
-            self.telling.accepted(feed)
-        asked = self.take_drain()
-        if asked is not None:
-            body = self.encode(
-                self.new_id(), now, draining=asked.draining, until=asked.until, reason=asked.reason
-            )
-            self.journal.put_statement(body, draining=asked.draining)
-            self.telling.drained(draining=asked.draining)
-            self.due = 0.0
+        """Nothing, mostly. What cannot be read is said, and keeps nothing else."""
+        try:
+            self._accept()
+            self._drain(now)
+        except RequestUnreadableError as error:
+            self.telling.failed(REQUESTS, error)
+        else:
+            self.telling.requests_read()
         if self.monotonic() >= self.due:
             self._tell()
+
+    def _accept(self) -> None:
+        """An acceptance of a history central does not answer with stands until it does."""
+        feed = self.requests.acceptance()
+        if feed is not None and self.journal.accept_feed(feed):
+            self.requests.acceptance_done()
+            self.telling.accepted(feed)
+
+    def _drain(self, now: datetime) -> None:
+        asked = self.requests.drain()
+        if asked is None:
+            return
+        body = self.encode(
+            self.new_id(), now, draining=asked.draining, until=asked.until, reason=asked.reason
+        )
+        self.journal.put_statement(body, draining=asked.draining)
+        self.requests.drain_done()
+        self.telling.drained(draining=asked.draining)
+        self.due = 0.0
 
     def _tell(self) -> None:
         body = self.journal.open_statement()

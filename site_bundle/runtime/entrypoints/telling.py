@@ -22,6 +22,7 @@ from site_bundle.runtime.domain.stage import NOT_UNDERSTOOD, Stage, State
 from site_bundle.runtime.entrypoints.status_document import Telemetry, runtime_metrics, status_document
 
 JOURNAL, SITE_API, FEED, SLURM, WORDS, COMMANDS = "journal", "site_api", "feed", "slurm", "words", "commands"
+REQUESTS = "requests"
 
 
 def needed_checks() -> tuple[str, ...]:
@@ -154,6 +155,11 @@ class Telling(Voice):
 
     def accepted(self, feed: object) -> None:
         self._log.notice("feed_accepted", feed=feed)
+
+    def requests_read(self) -> None:
+        """Shown only to whoever was told that they could not be."""
+        if REQUESTS in self._health.checks:
+            self.passed(REQUESTS, "every request was read")
 
     def drained(self, *, draining: bool) -> None:
         self._log.notice("draining" if draining else "taking_work")

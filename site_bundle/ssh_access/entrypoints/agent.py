@@ -17,6 +17,7 @@ from uuid import UUID
 from site_bundle.kernel.backoff import Backoff
 from site_bundle.kernel.errors import RefusedError, SiteError, UnavailableError
 from site_bundle.kernel.ranges import NumberRange
+from site_bundle.kernel.requests import RequestFile, RequestUnreadableError, look_for_feed
 from site_bundle.kernel.site_api import SiteApiRefusedError, SiteApiUnavailableError
 from site_bundle.kernel.stop import Stop, StopRequested
 from site_bundle.ssh_access.application.accept_feed import AcceptanceJournal, AcceptFeed
@@ -99,7 +100,7 @@ class Agent:
         telling: Telling,
         stop: Stop,
         uids: NumberRange,
-        take_acceptance: Callable[[], UUID | None],
+        acceptance: RequestFile,
         limits: AgentLimits,
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
@@ -114,7 +115,7 @@ class Agent:
         self._telling = telling
         self._stop = stop
         self._uids = uids
-        self._take = take_acceptance
+        self._acceptance = acceptance
         self._limits = limits
         self._now = now
         self._monotonic = monotonic
@@ -247,9 +248,15 @@ class Agent:
     # The feed.
 
     def _take_acceptance(self) -> None:
-        feed = self._take()
-        if feed is None:
-            return
+        try:
+            feed = look_for_feed(self._acceptance)
+            if feed is not None:
+                self._accept(feed)
+                self._acceptance.done()
+        except RequestUnreadableError as error:
+            self._telling.failed(FEED, error)
+
+    def _accept(self, feed: UUID) -> None:
         try:
             accepted = AcceptFeed(self._journal).run(feed)
         except RefusedError as error:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from site_bundle.kernel.errors import RefusedError
-from site_bundle.ssh_access.adapters.acceptance_file import put_request, take_request
 from site_bundle.ssh_access.adapters.sqlite_journal import SqliteKeyJournal
 from site_bundle.ssh_access.application.accept_feed import AcceptFeed
 from site_bundle.ssh_access.application.poll_changes import PollChanges
@@ -122,16 +119,3 @@ def test_unlisted_key_is_removed_and_not_reported(journal: SqliteKeyJournal) -> 
     assert people.values[ALICE] == []
     assert journal.counts()["unlisted"] == 1
     assert not journal.has_unreported()
-
-
-def test_acceptance_file_is_taken_once(tmp_path: Path) -> None:
-    assert take_request(tmp_path) is None
-    put_request(tmp_path, ONE)
-    assert take_request(tmp_path) == ONE
-    assert take_request(tmp_path) is None
-    for content in (b"", b"nonsense", b"\xff" * 10, b"x" * 1000):
-        (tmp_path / "accept-feed").write_bytes(content)
-        assert take_request(tmp_path) is None
-    (tmp_path / "accept-feed").symlink_to("/etc/passwd")
-    assert take_request(tmp_path) is None
-    assert list(tmp_path.iterdir()) == []

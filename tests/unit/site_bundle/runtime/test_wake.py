@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from site_bundle.kernel.status_files import STATUS_NAME, wake_process
-from site_bundle.runtime.adapters.request_files import take_drain
+from site_bundle.runtime.adapters.request_files import RequestFiles
 from site_bundle.runtime.cli import command
 
 WHEN = "2026-11-02T10:00:00Z"
@@ -25,7 +25,7 @@ from unittest.mock import MagicMock
 from uuid import uuid4
 from datetime import UTC, datetime
 from site_bundle.kernel.stop import Stop
-from site_bundle.runtime.adapters.request_files import take_drain
+from site_bundle.runtime.adapters.request_files import RequestFiles
 from site_bundle.runtime.adapters.sqlite_journal import open_command_journal
 from site_bundle.runtime.adapters.wire_words import encode_statement
 from site_bundle.runtime.application.poll_commands import PollCommands
@@ -44,8 +44,8 @@ def parked(**_):
 journal = open_command_journal(state / "journal.sqlite")
 maintenance = Maintenance(
     api=SimpleNamespace(state_maintenance=lambda body: print(body.decode(), flush=True)), journal=journal,
-    telling=MagicMock(), encode=encode_statement, new_id=uuid4, take_drain=lambda: take_drain(state),
-    take_acceptance=lambda: None, retry_seconds=30.0, monotonic=time.monotonic,
+    telling=MagicMock(), encode=encode_statement, new_id=uuid4, requests=RequestFiles(state),
+    retry_seconds=30.0, monotonic=time.monotonic,
 )
 poll = PollCommands(SimpleNamespace(commands=parked), journal, None)
 loop = Loop(
@@ -108,11 +108,11 @@ def test_s15_drain_of_a_service_that_is_down_is_left_for_its_start(
     for variable in ("STATE_DIRECTORY", "RUNTIME_DIRECTORY"):
         monkeypatch.setenv(f"PHAROS_RUNTIME_{variable}", str(tmp_path))
     assert command(["drain", "--reason", "upgrade"]) == 0
-    request = take_drain(tmp_path)
+    request = RequestFiles(tmp_path).drain()
     assert request is not None and request.draining
 
 
-@pytest.mark.parametrize("pid", [None, 0, 1, -1, "7", 2**31 - 1])
+@pytest.mark.parametrize("pid", [None, 0, 1, -1, "7", 2**31 - 1, 10**30])
 def test_s15_only_a_process_of_its_own_is_woken(tmp_path: Path, pid: object) -> None:
     """A file that names no process, every process or the first one wakes nobody."""
     status(tmp_path, pid)
