@@ -93,6 +93,21 @@ class PeerRefusedError(RefusedError):
         self.status = status
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is asked; `wait`: seconds the peer may park it."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    wait: float
+
+
+class _IdleEndedError(Exception):
+    """The other side had ended a connection that was kept."""
+
+
 class HttpsOrigin:
     """One origin over kept connections. Threads may call it at once."""
 
@@ -123,8 +138,14 @@ class HttpsOrigin:
         wait_seconds: float = 0.0,
     ) -> Answer:
         """The whole answer, whatever its status. `wait_seconds`: how long the peer may park it."""
-        with self._waiting():
-            return self._exchange(method, path, body, dict(headers), wait_seconds)
+        call = _Call(method, path, headers, body, wait_seconds)
+        deadline = time.monotonic() + self._limits.whole_seconds + wait_seconds
+        if (kept := self._kept()) is not None:
+            try:
+                return self._exchange(kept, call, deadline)
+            except _IdleEndedError:
+                pass  # and every call may be repeated (X7)
+        return self._exchange(self._new(), call, deadline)
 
     def close(self) -> None:
         """Closes the idle connections; the next call opens a new one."""
@@ -137,30 +158,26 @@ class HttpsOrigin:
         except IndexError:
             return None
 
-    def _exchange(
-        self, method: str, path: str, body: bytes | None, headers: dict[str, str], wait: float
-    ) -> Answer:
+    def _exchange(self, connection: http.client.HTTPSConnection, call: _Call, deadline: float) -> Answer:
         import http.client
 
-        deadline = time.monotonic() + self._limits.whole_seconds + wait
-        kept = connection = self._kept()
+        kept = connection.sock is not None
         try:
-            connection = connection or self._connect()
-            try:
-                response = self._send(connection, method, path, body=body, headers=headers, wait=wait)
-            except (http.client.RemoteDisconnected, ConnectionError):
-                # The other side may have ended an idle connection; every call may be repeated (X7).
-                if connection is not kept:
+            with self._waiting():
+                if not kept:
+                    connection.connect()
+                try:
+                    response = self._send(connection, call)
+                except (http.client.RemoteDisconnected, ConnectionError):
+                    if kept:
+                        raise _IdleEndedError from None
                     raise
-                connection.close()
-                connection = self._connect()
-                response = self._send(connection, method, path, body=body, headers=headers, wait=wait)
-            raw = self._read(response, deadline)
+                raw = self._read(response, deadline)
         except (OSError, http.client.HTTPException) as error:
-            _end(connection)
+            connection.close()
             raise self._unreachable(error) from None
         except BaseException:
-            _end(connection)  # half an answer may still be on its way
+            connection.close()  # half an answer may still be on its way
             raise
         if response.will_close:
             connection.close()
@@ -169,33 +186,19 @@ class HttpsOrigin:
         names = {name.lower(): value for name, value in response.headers.items()}
         return Answer(response.status, names, raw)
 
-    def _send(
-        self,
-        connection: http.client.HTTPSConnection,
-        method: str,
-        path: str,
-        *,
-        body: bytes | None,
-        headers: dict[str, str],
-        wait: float,
-    ) -> http.client.HTTPResponse:
-        connection.sock.settimeout(self._limits.read_seconds + wait)
-        connection.request(method, path, body=body, headers=headers)
+    def _send(self, connection: http.client.HTTPSConnection, call: _Call) -> http.client.HTTPResponse:
+        connection.sock.settimeout(self._limits.read_seconds + call.wait)
+        connection.request(call.method, call.path, body=call.body, headers=dict(call.headers))
         return connection.getresponse()
 
-    def _connect(self) -> http.client.HTTPSConnection:
+    def _new(self) -> http.client.HTTPSConnection:
+        """One that is not connected yet. Its CA file is read here, where nothing breaks the reading off."""
         import http.client
 
         parts = urlsplit(self._origin)
-        connection = http.client.HTTPSConnection(
+        return http.client.HTTPSConnection(
             parts.hostname or "", parts.port, timeout=self._limits.connect_seconds, context=self._tls()
         )
-        try:
-            connection.connect()
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
     def _tls(self) -> ssl.SSLContext:
         import ssl
@@ -264,11 +267,6 @@ class HttpsOrigin:
             wanted="an answer over HTTPS",
             remedy=f"look at name resolution, the site's egress rules and {self._peer.log}",
         )
-
-
-def _end(connection: http.client.HTTPSConnection | None) -> None:
-    if connection is not None:
-        connection.close()
 
 
 def malformed_answer(found: str, wanted: str = "an answer by docs/wire.md") -> PeerUnavailableError:
