@@ -249,7 +249,9 @@ def test_s1_whatever_is_said_in_whatever_order_each_action_is_asked_for_once(
     assert len({each.command_id for each in commands}) == len(commands)
     stages = [each.action.stage for each in commands if isinstance(each.action, Submit)]
     assert [each for each in StageName if each in stages] == list(dict.fromkeys(stages))
-    assert sum(isinstance(each.action, Cancel) for each in commands) <= 1
+    asked = run.cancellation
+    cancels = [] if asked is None else [*asked.earlier, *([asked.command_id] if asked.command_id else [])]
+    assert [each.command_id for each in commands if isinstance(each.action, Cancel)] == cancels
     cleanups = sum(isinstance(each.action, CleanUp) for each in commands)
     assert cleanups == (run.cleanup.issues if run.cleanup is not None else 0) and bool(cleanups) == run.ended
     outstanding = [each for each in run.attempt.stages if each.state in ("issued", "submitted")]
