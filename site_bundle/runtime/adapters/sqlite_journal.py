@@ -17,7 +17,7 @@ from site_bundle.kernel.journal import open_journal
 from site_bundle.kernel.sql import load_statements
 from site_bundle.kernel.times import parse_time, render_time
 from site_bundle.runtime.adapters.wire_commands import decode_command, encode_command
-from site_bundle.runtime.application.ports import Closing, Word
+from site_bundle.runtime.application.ports import Closing, Recorded, Word
 from site_bundle.runtime.domain.command import Cancel, CleanUp, Command
 from site_bundle.runtime.domain.feed import FeedState, Page
 from site_bundle.runtime.domain.jobs import JobRef
@@ -62,20 +62,20 @@ class SqliteCommandJournal:
             rewound=bool(row["rewound"]),
         )
 
-    def record_page(self, page: Page, *refusals: Word, advance: bool, now: datetime) -> int:
+    def record_page(self, page: Page, *refusals: Word, advance: bool, now: datetime) -> Recorded:
         added = 0
         with self._journal.transaction() as connection:
             for command in page.commands:
                 row = _command_row(command, now)
                 added += connection.execute(self._sql["add_command"], row).rowcount
                 connection.execute(self._sql["renew_command"], row)
-            self._keep(connection, refusals, "add_refusal")
+            refused = self._keep(connection, refusals, "add_refusal")
             named = {"site": page.site, "feed": str(page.feed)}
             if advance:
                 connection.execute(self._sql["advance_feed"], named | {"reach": page.reach})
             else:
                 connection.execute(self._sql["identify_feed"], named)
-        return added
+        return Recorded(added, refused)
 
     def switch_feed(self, feed: UUID | None) -> None:
         if feed is None:
@@ -115,10 +115,14 @@ class SqliteCommandJournal:
 
     def _keep(
         self, connection: sqlite3.Connection, words: tuple[Word, ...], statement: str = "add_word"
-    ) -> None:
+    ) -> tuple[UUID, ...]:
+        """Those it did not have."""
+        new = []
         for word in words:
             row = {"command_id": str(word.command_id), "kind": word.kind, "body": word.body}
-            connection.execute(self._sql[statement], row)
+            if connection.execute(self._sql[statement], row).rowcount:
+                new.append(word.command_id)
+        return tuple(new)
 
     # Words.
 

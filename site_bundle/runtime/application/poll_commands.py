@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from site_bundle.runtime.application.ports import CommandsApi, Journal
+from site_bundle.runtime.application.ports import CommandsApi, Journal, Recorded
 from site_bundle.runtime.application.words import Words
 from site_bundle.runtime.domain.feed import Page, PositionUnknownError, follows
 
@@ -18,14 +18,15 @@ LIMIT = 100
 @dataclass(frozen=True, slots=True)
 class Polled:
     """`added`: new commands. `switched`: another history answered; `rewound`: because it did not know our
-    position. `foreign`: commands of another form than this version's.
+    position. `refused`: commands of another form than this version's, those not refused
+    before.
     """
 
     added: int
     more: bool
     switched: bool = False
     rewound: bool = False
-    foreign: tuple[UUID, ...] = ()
+    refused: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,15 @@ class PollCommands:
     def walk(self, *, now: datetime) -> Polled:
         """All commands central has no acknowledgement of: at start, and when one ran out of its validity."""
         after, added = 0, 0
-        foreign: tuple[UUID, ...] = ()
+        refused: tuple[UUID, ...] = ()
         while True:
             page = self.api.unacknowledged(after=after, limit=LIMIT)
             if not self._is_known(page, after):
-                return Polled(added, True, switched=True, foreign=foreign)
-            added += self._record(page, advance=False, now=now)
-            foreign += _ids(page)
+                return Polled(added, True, switched=True, refused=refused)
+            recorded = self._record(page, advance=False, now=now)
+            added, refused = added + recorded.added, refused + recorded.refused
             if not page.more:
-                return Polled(added, False, foreign=foreign)
+                return Polled(added, False, refused=refused)
             after = page.reach
 
     def run(self, *, wait: int, now: datetime) -> Polled:
@@ -69,10 +70,10 @@ class PollCommands:
             and page.feed == state.current
         ):
             return Polled(0, page.more)
-        added = self._record(page, advance=True, now=now)
-        return Polled(added, page.more, foreign=_ids(page))
+        recorded = self._record(page, advance=True, now=now)
+        return Polled(recorded.added, page.more, refused=recorded.refused)
 
-    def _record(self, page: Page, *, advance: bool, now: datetime) -> int:
+    def _record(self, page: Page, *, advance: bool, now: datetime) -> Recorded:
         """What cannot be understood is refused in the transaction that passes it; observing, it is passed
         alone, and listed again at the next start.
         """
@@ -84,7 +85,3 @@ class PollCommands:
             return True
         self.journal.switch_feed(page.feed)
         return False
-
-
-def _ids(page: Page) -> tuple[UUID, ...]:
-    return tuple(one.command_id for one in page.foreign)

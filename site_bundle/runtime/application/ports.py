@@ -75,14 +75,22 @@ class DrainRequest:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What of a page was new: how many commands are kept, and those that are refused by name."""
+
+    added: int
+    refused: tuple[UUID, ...]
+
+
 class Journal(Protocol):
     """Each method is one durable transaction; all raise UnavailableError."""
 
     def feed_state(self) -> FeedState: ...
 
-    def record_page(self, page: Page, *refusals: Word, advance: bool, now: datetime) -> int:
-        """New commands are kept; known ones that were not begun get their later `valid_until`. How many are
-        new. `refusals` speak of commands that are not kept: of one that is, or was refused, it is not said
+    def record_page(self, page: Page, *refusals: Word, advance: bool, now: datetime) -> Recorded:
+        """New commands are kept; known ones that were not begun get their later `valid_until`.
+        `refusals` speak of commands that are not kept: of one that is, or was refused, it is not said
         again, and one that was refused is never kept.
         """
 

@@ -298,7 +298,7 @@ class Loop:
 
     def _deliver(self, polled: Polled) -> None:
         """What was refused in passing is said at once."""
-        if polled.foreign:
+        if polled.refused:
             self.due.send = min(self.due.send, self.monotonic())
 
     def _poll_failed(self, error: SiteError) -> None:

@@ -120,9 +120,9 @@ class Telling(Voice):
             self._log.warning(
                 "feed_switched", feed=state.current, accepted=state.accepted, rewound=polled.rewound
             )
-        for foreign in polled.foreign:
+        for refused in polled.refused:
             self._telemetry.refusals[NOT_UNDERSTOOD] += 1
-            self._log.warning("refused", command=foreign, code=NOT_UNDERSTOOD)
+            self._log.warning("refused", command=refused, code=NOT_UNDERSTOOD)
         if polled.added:
             self._log.info("commands_journalled", commands=polled.added, cursor=state.cursor)
 

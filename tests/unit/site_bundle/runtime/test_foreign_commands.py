@@ -90,7 +90,7 @@ def test_s1_e3_it_is_refused_by_name_and_those_behind_it_are_journalled(
     polled = poll(world, row(FIRST), strange, row(THIRD)).run(wait=0, now=NOW)
     assert [stage.command for stage in world.journal.stages()] == [FIRST, THIRD]
     assert world.journal.feed_state().cursor == 3
-    assert (polled.added, polled.foreign) == (2, (SECOND.command_id,))
+    assert (polled.added, polled.refused) == (2, (SECOND.command_id,))
     (said,) = deliver(world)
     assert (said["outcome"], said["code"], said["jobId"]) == ("refused", NOT_UNDERSTOOD, None)
     assert said["attemptId"] == str(SECOND.attempt_id)
@@ -139,7 +139,7 @@ def test_s1_x7_refused_once_whatever_lists_it_and_the_same_bytes(world: World) -
     poll(world, FOREIGN).run(wait=0, now=NOW)
     (first,) = world.journal.waiting_words(10)
     world.restart()
-    poll(world, FOREIGN).walk(now=NOW)
+    assert poll(world, FOREIGN).walk(now=NOW).refused == ()
     assert world.journal.waiting_words(10) == (first,)
     deliver(world)
     poll(world, FOREIGN).walk(now=NOW)
@@ -159,7 +159,7 @@ def test_s1_an_earlier_version_refuses_nothing_that_was_begun(world: World) -> N
     """The journal of a newer release, after a rollback: the job is known, and central is told of it alone."""
     world.receive(SECOND)
     world.turn()
-    poll(world, FOREIGN).walk(now=NOW)
+    assert poll(world, FOREIGN).walk(now=NOW).refused == (), "nothing to log, either"
     assert [said["outcome"] for said in deliver(world)] == ["accepted"]
 
 
