@@ -33,7 +33,13 @@ def main() -> int:
 
     stop, log = Stop(), Log()
     stop.install()
-    limits = {"wait_seconds": 1, "least_look_seconds": 0.3, "most_look_seconds": 1.0, "close_seconds": 0.3}
+    limits = {
+        "wait_seconds": 1,
+        "least_look_seconds": 0.3,
+        "most_look_seconds": 1.0,
+        "least_close_seconds": 0.3,
+        "most_close_seconds": 1.0,
+    }
     limits |= {"least_poll_seconds": 0.1, "first_retry_seconds": 0.1, "retry_seconds": 0.5}
     limits |= {"refused_retry_seconds": 0.5}
     try:

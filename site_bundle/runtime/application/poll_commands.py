@@ -19,7 +19,7 @@ LIMIT = 100
 class Polled:
     """`added`: new commands. `switched`: another history answered; `rewound`: because it did not know our
     position. `refused`: commands of another form than this version's, those not refused
-    before.
+    before. `aside`: cancels and cleanups central does not ask for any more.
     """
 
     added: int
@@ -27,6 +27,7 @@ class Polled:
     switched: bool = False
     rewound: bool = False
     refused: tuple[UUID, ...] = ()
+    aside: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,32 @@ class PollCommands:
         """All commands central has no acknowledgement of: at start, and when one ran out of its validity."""
         after, added = 0, 0
         refused: tuple[UUID, ...] = ()
+        listed: set[UUID] = set()
         while True:
             page = self.api.unacknowledged(after=after, limit=LIMIT)
             if not self._is_known(page, after):
                 return Polled(added, True, switched=True, refused=refused)
             recorded = self._record(page, advance=False, now=now)
             added, refused = added + recorded.added, refused + recorded.refused
+            listed |= {one.command_id for one in page.commands} | {one.command_id for one in page.foreign}
             if not page.more:
-                return Polled(added, False, refused=refused)
+                return Polled(added, False, refused=refused, aside=self._set_aside(listed, now))
             after = page.reach
+
+    def _set_aside(self, listed: set[UUID], now: datetime) -> tuple[UUID, ...]:
+        """Past its validity, and not among all that central has no answer to: it was settled there (E3). Of
+        another history than the accepted one nothing follows.
+        """
+        if not self.journal.feed_state().may_begin:
+            return ()
+        over = tuple(
+            closing.command.command_id
+            for closing in self.journal.closings()
+            if now > closing.command.valid_until and closing.command.command_id not in listed
+        )
+        for command_id in over:
+            self.journal.close(command_id)
+        return over
 
     def run(self, *, wait: int, now: datetime) -> Polled:
         """One long poll from the journal's highest sequence."""

@@ -43,8 +43,9 @@ class LoopLimits:
     wait_seconds: int = 50
     least_look_seconds: float = 2.0
     most_look_seconds: float = 30.0
-    look_growth: float = 1.5
-    close_seconds: float = 2.0
+    least_close_seconds: float = 2.0
+    most_close_seconds: float = 30.0
+    growth: float = 1.5  # of the time to the next look, and to the next try to close, while nothing moves
     begin_seconds: float = 15.0
     least_poll_seconds: float = 1.0
     longest_sleep_seconds: float = 30.0
@@ -100,12 +101,14 @@ class Loop:
     draw: Callable[[], float]
     due: Due = field(default_factory=Due)
     pace: float = 0.0
+    close_pace: float = 0.0
     polled: bool = False
     allowed: bool = False
     retries: dict[UUID, Retry] = field(default_factory=dict)
     history: deque[tuple[float, int]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
+        self.close_pace = self.limits.least_close_seconds
         self._poll_backoff = self._backoff()
         self._look_backoff = self._backoff()
         self._send_backoff = self._backoff()
@@ -187,6 +190,7 @@ class Loop:
         self.pace = self.limits.least_look_seconds
         self.due.look = min(self.due.look, self.monotonic() + self.pace)
         self.due.send = min(self.due.send, self.monotonic())
+        self._close_soon()
 
     # Looking.
 
@@ -200,21 +204,31 @@ class Loop:
             self.telling.failed(SLURM, error)
             self.due.look = self.monotonic() + self._look_backoff.failed()
             return
+        if self._look_backoff.failures:
+            self._close_soon()  # Slurm answers again
         self._look_backoff.succeeded()
         self.telling.looked(looked)
         limits = self.limits
         if looked.changed or not self.pace:
             self.pace = limits.least_look_seconds
             self.due.send = min(self.due.send, self.monotonic())
+            self._close_soon()
         else:
-            self.pace = min(limits.most_look_seconds, self.pace * limits.look_growth)
+            self.pace = min(limits.most_look_seconds, self.pace * limits.growth)
         self.due.look = self.monotonic() + self.pace if looked.open else NEVER
 
+    def _close_soon(self) -> None:
+        """Something came that a cancel or a cleanup may have waited for."""
+        self.close_pace, self.due.close = self.limits.least_close_seconds, self.monotonic()
+
     def _close_turn(self) -> None:
+        """What only waits is looked at ever more seldom, so that the long poll is not cut short for it."""
         if self.monotonic() < self.due.close:
             return
         closings = self.journal.closings()
-        self.due.close = self.monotonic() + self.limits.close_seconds if closings else NEVER
+        limits = self.limits
+        self.due.close = self.monotonic() + self.close_pace if closings else NEVER
+        self.close_pace = min(limits.most_close_seconds, self.close_pace * limits.growth)
         if not self.journal.feed_state().may_begin:
             return
         for closing in closings:
@@ -270,7 +284,7 @@ class Loop:
         self.polled = True
         self._poll_backoff.succeeded()
         if added:
-            self.due.close = self.monotonic()
+            self._close_soon()
         if switched or (not added and self.monotonic() - moment < self.limits.least_poll_seconds):
             self.due.poll = moment + max(self.limits.least_poll_seconds, min(pause, 1.0))
 

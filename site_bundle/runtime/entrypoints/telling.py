@@ -123,6 +123,8 @@ class Telling(Voice):
         for refused in polled.refused:
             self._telemetry.refusals[NOT_UNDERSTOOD] += 1
             self._log.warning("refused", command=refused, code=NOT_UNDERSTOOD)
+        for settled in polled.aside:
+            self._log.notice("set_aside", command=settled)
         if polled.added:
             self._log.info("commands_journalled", commands=polled.added, cursor=state.cursor)
 
