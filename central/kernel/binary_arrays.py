@@ -22,7 +22,7 @@ _UUID_OID: Final = 2950
 _UUIDS_OID: Final = 2951
 _SIZE: Final = b"\x00\x00\x00\x10"
 _NULL: Final = b"\xff\xff\xff\xff"
-_UUID_LENGTHS: Final = {32, 36}
+_DIGITS: Final = 32
 
 
 class UuidArray(bytes):
@@ -44,16 +44,19 @@ def uuid_array(values: Iterable[UUID | None]) -> UuidArray:
 
 
 def uuid_text_array(texts: Iterable[str]) -> UuidArray:
-    """The array of UUIDs as 32 hexadecimal digits, with their four dashes or without.
+    """The array of UUIDs as 32 hexadecimal digits each; dashes among them are passed over.
 
     Raises `ValueError` for any other text.
     """
-    each = list(texts)
+    given = list(texts)
+    if not given:
+        return UuidArray(_head(_UUID_OID, 0))
+    each = "\n".join(given).replace("-", "").split("\n")
     size = _SIZE.hex()
-    elements = bytes.fromhex((size + size.join(each)).replace("-", "")) if each else b""
-    if len(elements) != 20 * len(each) or not _UUID_LENGTHS.issuperset(map(len, each)):
+    elements = bytes.fromhex(size + size.join(each))
+    if len(elements) != 20 * len(given) or set(map(len, each)) != {_DIGITS}:
         raise ValueError("a UUID has 32 hexadecimal digits")
-    return UuidArray(_head(_UUID_OID, len(each)) + elements)
+    return UuidArray(_head(_UUID_OID, len(given)) + elements)
 
 
 def integer_array(values: Sequence[int]) -> IntegerArray:

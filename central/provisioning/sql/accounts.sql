@@ -1,4 +1,5 @@
--- Native accounts (P21–P24). Named parameters, arrays as `adapters/arrays.py` makes them; read committed.
+-- Native accounts (P21–P24). Named parameters, arrays as `adapters/arrays.py` and
+-- `kernel/binary_arrays.py` make them; read committed.
 
 -- name: renew_set
 -- Renews the set that is still exactly as reported and keeps the report's receipt; no row where it is not. Content and
