@@ -1,5 +1,5 @@
 """Rules of every test: no settings of the product leak in, units open no sockets, order is random by a
-printed seed.
+printed seed, no property has a time to keep to.
 """
 
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pytest_socket import disable_socket, enable_socket
 
 from tests import long
@@ -28,7 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the seed, Hypothesis's too; drop every setting of the product, whoever started the run."""
+    """Choose the seed, Hypothesis's too; drop every setting of the product and the umask, whoever started the
+    run.
+    """
+    os.umask(0o022)  # as the installer does first
+    usual = settings.get_profile("default")  # whatever the machine calls itself
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("pharos", usual, deadline=None, suppress_health_check=slow)
+    settings.load_profile("pharos")
     if config.getoption("--seed") is None:
         shared: dict[str, int] = getattr(config, "workerinput", {})
         config.option.seed = shared.get("seed", random.SystemRandom().randrange(1_000_000))
