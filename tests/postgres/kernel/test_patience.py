@@ -103,6 +103,8 @@ def test_x13_who_drips_is_cut_off_at_the_deadline_of_the_whole(
     with dripping(running.port, 24, first) as slow:
         assert running.get("/healthz").status == 200
         until(lambda: not any(still_open(one) for one in slow))
+    # It is told after they are cut off.
+    until(lambda: len(stages(running)) >= 24)
     assert stages(running) == [stage] * 24
     assert "Traceback" not in running.log.read_text()
 

@@ -28,7 +28,7 @@ from central.projects.domain.revisions import Effect
 from central.projects.domain.view import Phase
 from central.projects.entrypoints.events import QUEUES, read_event
 from tests.postgres.conftest import PgServer
-from tests.postgres.kernel.waiting import NEVER
+from tests.postgres.kernel.waiting import NEVER, until
 from tests.postgres.projects.conftest import LIMITS, ROLE, View
 from tests.simulators.beto.beto import Faults
 from tests.simulators.beto.truth import WALDUR, Change
@@ -316,13 +316,22 @@ def test_a_repair_begins_only_after_messages_at_hand_are_done(view: View, admin:
     message = view.beto.message(*change)
     event = read_event(message.topic, message.body)
     lock = load_queries("central.projects", "view.sql")["lock_items"]
+    waiting = Query(
+        "waiting",
+        b"SELECT count(*) AS receipts FROM pg_stat_activity"
+        b" WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+
+    def held_up() -> int:
+        return admin.run(lambda tx: tx.one(_Count, waiting)).receipts
+
     with ThreadPoolExecutor(2) as pool:
         with admin.transaction() as holding:
             holding.execute(lock, {"scope": "projects", "ids": [event.told.value.id]})
             applying = pool.submit(apply, view, message)
-            time.sleep(0.3)
+            until(lambda: held_up() == 1)
             beginning = pool.submit(view.store.begin, Scope.PROJECTS, view.now(), LIMITS)
-            time.sleep(0.3)
+            until(lambda: held_up() == 2)
             assert not applying.done()
             assert not beginning.done()
         applying.result(timeout=NEVER)

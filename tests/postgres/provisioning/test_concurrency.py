@@ -178,7 +178,7 @@ def test_a_pool_that_is_used_up_is_503_f08(
     pg_server: PgServer, name: str, projects: Projects, clock: Clock
 ) -> None:
     url = pg_server.role_url(ROLE, name)
-    with Database(DatabaseOptions(url, pool_size=1, pool_timeout_seconds=0.2)) as database:
+    with Database(DatabaseOptions(url, pool_size=1, pool_timeout_seconds=2)) as database:
         agent = Agent(build_app(database, Intake(KEYS, INSTANCE, projects, clock=clock)))
         agent.report(T1, resource())
         with database.transaction():

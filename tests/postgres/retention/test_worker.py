@@ -169,8 +169,10 @@ def test_p28_a_message_nobody_can_read_ends_the_list_until_the_owner_was_read(pl
         platform.broker.publish([bad])
         platform.wait_for("u1", "u2")
         assert PostgresWork(platform.database).recovery().epoch > epoch
-    for queue in WORK_QUEUES[:2]:
-        (dead,) = platform.broker.dead_letters(queue.spec.name)
+        queues = [queue.spec.name for queue in WORK_QUEUES[:2]]
+        eventually(lambda: all(platform.broker.dead_letters(queue) for queue in queues))
+    for queue in queues:
+        (dead,) = platform.broker.dead_letters(queue)
         assert dead.message == bad
         assert dead.reason.startswith("message_malformed: ")
 
