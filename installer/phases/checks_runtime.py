@@ -25,6 +25,7 @@ Partitions = Mapping[str, Mapping[str, str]]
 _NO_SLURMD = re.compile(r"slurmd\w*: Connection refused")
 _NODE = re.compile(r"^Hostname\s*=\s*(\S+)$", re.MULTILINE)
 _ASK = "Start slurmctld, then run the phase again."
+_ASK_NODE = "Start slurmctld, and slurmd if this host has one, then run the phase again."
 
 
 def runtime_findings(host: Host, site: Site, user: str, identity: Identity) -> list[Finding]:
@@ -140,7 +141,7 @@ def reach_findings(host: Host, ask: Ask, profile: RuntimeProfile) -> list[Findin
         here = _is_node(ask, section.staging.partition)
     except Unanswered as error:
         found = f"whether this host is a staging node is not known: {error}"
-        return [unknown(check, found, wanted, _ASK, subject=section.staging.partition)]
+        return [unknown(check, found, wanted, _ASK_NODE, subject=section.staging.partition)]
     if not here:
         found = "not tried: this host is no staging node, runtime.staging-internet is all that is known"
         return [passed(check, found, wanted, subject=section.staging.partition)]
@@ -171,15 +172,13 @@ def tools_finding(host: Host, ask: Ask, staging: Staging, run_as: RunAs) -> Find
     """
     check, wanted = "runtime.staging-tools", "git and git-lfs on every node of the staging partition"
     try:
-        here: bool | None = _is_node(ask, staging.partition)
+        here = _is_node(ask, staging.partition)
     except Unanswered as error:
-        here, why = None, str(error)
+        found = f"whether this host is a staging node is not known: {error}"
+        return unknown(check, found, wanted, _ASK_NODE, subject=staging.partition)
     tools = {name: _version(host, name, run_as) for name in ("git", "git-lfs")}
     missing = [name for name, version in tools.items() if not version]
     seen = "on this host, a staging node" if here else "on this host, which is no staging node itself"
-    if here is None:
-        found = f"whether this host is a staging node is not known: {why}"
-        return unknown(check, found, wanted, _ASK, subject=staging.partition)
     if not missing:
         found = f"{seen}: {', '.join(tools.values())}"
         return passed(check, found, wanted, subject=staging.partition)
