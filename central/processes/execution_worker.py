@@ -21,14 +21,11 @@ from central.execution.adapters.postgres_consents import PostgresConsented
 from central.execution.adapters.postgres_maintenance import PostgresMaintenance
 from central.execution.adapters.postgres_passes import PostgresPasses
 from central.execution.adapters.postgres_runs import PostgresRuns
+from central.execution.adapters.postgres_silences import PostgresSilences
 from central.execution.application.answer_work import AnswerWork
-from central.execution.application.passes import (
-    ConfirmOutputs,
-    ExpireRuns,
-    Passed,
-    ReconsiderRuns,
-    RevokeCredentials,
-)
+from central.execution.application.git_passes import CONFIRM, REVOKE, ConfirmOutputs, RevokeCredentials
+from central.execution.application.host_turns import HostTurns
+from central.execution.application.passes import ExpireRuns, Passed, ReconsiderRuns
 from central.execution.application.publish_work import PublishWork
 from central.execution.application.work_items import TOPIC
 from central.execution.entrypoints.work_questions import QUEUE, WorkQuestions
@@ -177,13 +174,15 @@ def execution_worker(
         patience=settings.confirmation_patience,
     )
     git = SmartHttpRefs(str(ca_file) if ca_file else None)
-    confirm = ConfirmOutputs(passes, runs, git, credentials, settings.confirmation_patience)
+    patience, turns = settings.confirmation_patience, HostTurns(PostgresSilences(database, CONFIRM))
+    confirm = ConfirmOutputs(passes, runs, git, credentials, patience, turns)
+    revoke = RevokeCredentials(runs, credentials, HostTurns(PostgresSilences(database, REVOKE)))
     due = (
         DuePass("publish", timedelta(seconds=2), PublishWork(passes, runs, broker.publish)),
         DuePass("confirm", timedelta(seconds=2), confirm),
         DuePass("reconsider", timedelta(seconds=5), reconsider),
         DuePass("expire", timedelta(seconds=5), ExpireRuns(passes, runs)),
-        DuePass("revoke", timedelta(seconds=10), RevokeCredentials(runs, credentials)),
+        DuePass("revoke", timedelta(seconds=10), revoke),
     )
     questions = WorkQuestions(AnswerWork(passes, uuid4), clock)
     return ExecutionWorker(

@@ -9,6 +9,7 @@ from central.execution.adapters.postgres_audit import PostgresAudit
 from central.execution.adapters.postgres_maintenance import PostgresMaintenance
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.adapters.run_evidence import KnownCommand, KnownRun, RunEvidence
+from central.execution.application.git_passes import CONFIRM
 from central.execution.application.ports import AccountAwaits, AccountChanged
 from central.execution.domain.maintenance import in_force
 from central.execution.domain.run import Cleanup, Run, RunState, Stage
@@ -211,6 +212,7 @@ def _end(
         )
     elif run.output_awaited is not None:
         yield Link("output", f"{run.output_awaited.ref}: the Git host has not confirmed it yet", None, None)
+        yield _git_host(RunEvidence(database), run.request.repository.host, now)
     if run.cleanup is not None:
         yield _cleanup(run.cleanup, commands, now)
     given = RunEvidence(database).credentials(run.run_id)
@@ -229,6 +231,14 @@ def _end(
             use.last_at,
             now,
         )
+
+
+def _git_host(evidence: RunEvidence, host: str, now: datetime) -> Link:
+    silence = evidence.silence(CONFIRM, host)
+    if silence is None:
+        return Link("git host", f"{host}, not silent as far as is known", None, None)
+    seen = format_rfc3339(silence.seen)
+    return link("git host", f"{host} SILENT; seen last at {seen}: {silence.what}", silence.since, now)
 
 
 def attempt_links(run: Run, now: datetime) -> Iterator[Link]:

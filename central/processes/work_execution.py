@@ -15,8 +15,9 @@ from central.settings import Settings
 NAME: Final = "execution-worker"
 THREADS: Final = 2
 """For probes and scrapes."""
-CONNECTIONS: Final = 8
-"""One a pass at work, one for questions; probes find one soon enough."""
+CONNECTIONS: Final = 12
+"""One a pass at work, one for questions, some for turns at Git hosts; probes find one soon enough."""
+BROKER_CONNECTIONS: Final = 8
 EVIDENCE_CONNECTIONS: Final = 2
 STOP_SECONDS: Final = 15.0
 
@@ -33,7 +34,7 @@ class ExecutionWork:
         metrics = Metrics(NAME)
         database = open_database(settings, NAME, CONNECTIONS, metrics)
         evidence = open_evidence(settings, NAME, EVIDENCE_CONNECTIONS)
-        link = open_broker(settings, settings.execution_broker, NAME, CONNECTIONS)
+        link = open_broker(settings, settings.execution_broker, NAME, BROKER_CONNECTIONS)
         worker = execution_worker(settings, (database, evidence), link.broker, metrics.registry)
 
         def ready() -> None:

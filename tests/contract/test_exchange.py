@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from central.execution.adapters.exchange import Exchange, ExchangeLimits
+from central.execution.application.ports import PeerSilent
 from central.kernel.errors import Unavailable
 
 LIMITS = ExchangeLimits(timeout=5.0, whole=0.4, answer_max=10_000)
@@ -64,6 +65,45 @@ def test_x1_what_drips_is_no_answer(head: bytes) -> None:
         with pytest.raises(Unavailable, match="the issuer"):
             Exchange("the issuer", limits=LIMITS)("GET", url, {})
         assert not ended.is_set(), "the server had said all it had to say"
+
+
+def _say(text: bytes) -> Callable[[socket.socket, threading.Event], None]:
+    return lambda peer, _: peer.sendall(text)
+
+
+def _wait(_peer: socket.socket, over: threading.Event) -> None:
+    over.wait(60)
+
+
+def _drip_a_head(peer: socket.socket, over: threading.Event) -> None:
+    _drip(peer, over, b"HTTP/1.1 200 OK\r\nX-Padding: " + b"x" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("talk", "silent"),
+    [
+        (_wait, True),
+        (_drip_a_head, True),
+        (_say(b""), False),
+        (_say(b"what?\r\n"), False),
+        (_say(HEAD), False),
+    ],
+    ids=["nothing", "drips", "dropped", "no_http", "cut"],
+)
+def test_x1_a_peer_is_silent_where_not_even_a_head_comes_in_time(
+    talk: Callable[[socket.socket, threading.Event], None], silent: bool
+) -> None:
+    limits = replace(LIMITS, timeout=0.3) if talk is _wait else replace(LIMITS, whole=0.4 if silent else 60.0)
+    with answering(talk) as url, pytest.raises(Unavailable) as failed:
+        Exchange("the Git host", limits=limits)("GET", url, {})
+    assert isinstance(failed.value, PeerSilent) is silent
+
+
+def test_x1_where_nobody_listens_the_peer_is_silent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+    with pytest.raises(PeerSilent, match="cannot be reached"):
+        Exchange("the Git host", limits=LIMITS)("GET", url, {})
 
 
 def test_x1_more_than_is_taken_is_no_answer() -> None:

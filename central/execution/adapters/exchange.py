@@ -10,6 +10,7 @@ from typing import Final
 
 import urllib3
 
+from central.execution.application.ports import PeerSilent
 from central.kernel.errors import Unavailable
 
 
@@ -25,6 +26,8 @@ class ExchangeLimits:
 
 
 LIMITS: Final = ExchangeLimits()
+AT_ONCE: Final = 16
+"""Connections to a peer that are kept for the next exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +45,32 @@ class Exchange:
     def __init__(self, name: str, ca_file: str | None = None, *, limits: ExchangeLimits = LIMITS) -> None:
         self._name = name
         self._limits = limits
-        self._pool = urllib3.PoolManager(ca_certs=ca_file, timeout=limits.timeout, retries=False, maxsize=4)
+        self._pool = urllib3.PoolManager(
+            ca_certs=ca_file, timeout=limits.timeout, retries=False, maxsize=AT_ONCE
+        )
         self._pool.pool_classes_by_scheme = _pools(limits.whole)
 
     def __call__(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Answer:
-        """The answer, whatever its status. `Unavailable` if there is none, or one without end."""
+        """The answer, whatever its status. `PeerSilent` where nobody answers, `Unavailable` for what is no
+        whole answer: a connection that is dropped may be an idle one its peer had given up.
+        """
         try:
             answer = self._pool.request(
                 method, url, body=body, headers=dict(headers), redirect=False, preload_content=False
             )
-            try:
-                read = self._read(answer)
-            finally:
-                answer.release_conn()
+        except urllib3.exceptions.ProtocolError as error:
+            raise self.unavailable(f"drops the connection ({type(error).__name__})") from None
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise self.unavailable(f"cannot be reached ({type(error).__name__})") from None
+            what = f"{self._name} cannot be reached ({type(error).__name__})"
+            raise PeerSilent("unavailable", f"{what}; try again") from None
+        try:
+            read = self._read(answer)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise self.unavailable(f"breaks its answer off ({type(error).__name__})") from None
+        finally:
+            answer.release_conn()
         if len(read) > self._limits.answer_max:
             raise self.unavailable(f"answers more than {self._limits.answer_max} bytes")
         media = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
@@ -78,7 +90,7 @@ class Exchange:
         return read
 
     def unavailable(self, what: str) -> Unavailable:
-        """What is raised for everything that is no answer."""
+        """What is raised for an answer that says nothing."""
         return Unavailable("unavailable", f"{self._name} {what}; try again")
 
 
@@ -119,7 +131,10 @@ def _cut_after(seconds: float, connected: socket.socket) -> Iterator[None]:
     timer.start()
     try:
         yield
+    except Exception:
+        if not late.is_set():
+            raise
     finally:
         timer.cancel()
-    if late.is_set():
+    if late.is_set():  # whatever the reader made of its connection's end
         raise TimeoutError(f"no whole head within {seconds:g} s")

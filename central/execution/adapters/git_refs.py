@@ -26,8 +26,8 @@ class Malformed(ValueError):
 class SmartHttpRefs:
     """The adapter. Safe to share between threads."""
 
-    def __init__(self, ca_file: str | None = None) -> None:
-        self._exchange = Exchange("the Git host", ca_file, limits=LIMITS)
+    def __init__(self, ca_file: str | None = None, *, limits: ExchangeLimits = LIMITS) -> None:
+        self._exchange = Exchange("the Git host", ca_file, limits=limits)
 
     def commit_of(self, url: str, ref: str, credential: RepositoryCredential) -> str | None:
         """See `GitRefs`."""

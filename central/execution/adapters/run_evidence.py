@@ -56,6 +56,15 @@ class KnownConsent:
     ended_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class KnownSilence:
+    """Since when nobody answers for a Git host, and when and how that was seen last."""
+
+    since: datetime
+    seen: datetime
+    what: str
+
+
 class RunEvidence:
     """The reads."""
 
@@ -100,4 +109,11 @@ class RunEvidence:
         params = {"party": party}
         return self._database.run(
             lambda tx: tx.maybe(KnownConsent, self._queries["consent_of"], params), repeatable=True
+        )
+
+    def silence(self, purpose: str, host: str) -> KnownSilence | None:
+        """That of a Git host to questions of one purpose, None where it answered last or was not asked."""
+        params = {"purpose": purpose, "host": host}
+        return self._database.run(
+            lambda tx: tx.maybe(KnownSilence, self._queries["silence_of"], params), repeatable=True
         )

@@ -4,9 +4,11 @@ What a pass decides is one command a Run, revision and act: two replicas that me
 """
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -17,32 +19,21 @@ from central.execution.application.ports import (
     Accounts,
     Authorities,
     Maintenance,
-    RepositoryCredentials,
-    RepositoryRefused,
+    PeerSilent,
     Runs,
     StoreCommand,
 )
-from central.execution.application.worker_ports import (
-    Consented,
-    GitRefs,
-    GivenCredential,
-    GivenCredentials,
-    RunPasses,
-    Suspensions,
-)
-from central.execution.domain.command import credential_id
+from central.execution.application.worker_ports import Consented, RunPasses, Suspensions
 from central.execution.domain.maintenance import in_force
 from central.execution.domain.permission import Permission, permission_of
-from central.execution.domain.progress import Step, confirm_output, expire, hold, overdue
-from central.execution.domain.run import Output, Run, StageState, WaitReason
+from central.execution.domain.progress import Step, expire, overdue
+from central.execution.domain.run import Run
 from central.execution.domain.waiting import Circumstances, next_stage, reconsider
 from central.kernel.errors import CorruptState, Unavailable
 from central.kernel.observability import event
 
 _LOG: Final = logging.getLogger("central.execution")
 BATCH: Final = 100
-CONFIRM: Final = "confirm"
-"""The purpose of the credential a Run's output is confirmed with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +43,39 @@ class Passed:
     looked_at: int
     changed: int
     unavailable: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a pass comes to, counted from however many threads."""
+
+    looked_at: int = 0
+    changed: int = 0
+    unavailable: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def look(self, run_id: UUID, work: Callable[[], bool]) -> None:
+        """Counts whether `work` moved the Run. What cannot be known now, or is corrupt, is told and left as
+        it is; `PeerSilent` is raised again, for it is of more than this Run.
+        """
+        changed, unavailable = False, True
+        try:
+            changed, unavailable = work(), False
+        except CorruptState as error:
+            event(_LOG, "state_corrupt", level=logging.CRITICAL, runId=str(run_id), reason=str(error))
+        except Unavailable as error:
+            tell_unavailable(run_id, error)
+            if isinstance(error, PeerSilent):
+                raise
+        finally:
+            with self.lock:
+                self.looked_at += 1
+                self.changed += changed
+                self.unavailable += unavailable
+
+    def passed(self) -> Passed:
+        """The sum."""
+        return Passed(self.looked_at, self.changed, self.unavailable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +154,7 @@ class ReconsiderRuns:
 
             return Mover(self.runs)(run, "run_reconsidered", step, now)
 
-        return each_run(self.runs, _paged(self.passes.live), look)
+        return each_run(self.runs, paged(self.passes.live), look)
 
     def _circumstances(
         self, run: Run, permission: Permission, memory: _Memory, now: datetime
@@ -154,113 +178,20 @@ class ReconsiderRuns:
         return True
 
 
-@dataclass(slots=True)
-class _Round:
-    """Where the next pass goes on, None from the beginning."""
-
-    place: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmOutputs:
-    """Asks the Git server what is at a Run's ref (S2). While it is silent the Run waits and says so; after
-    `patience` it ends, for nobody can say what its output came to.
-
-    A pass looks at `BATCH` Runs and the next one goes on behind them: those of a host that is silent for long
-    stand in nobody's way.
-    """
-
-    passes: RunPasses
-    runs: Runs
-    git: GitRefs
-    credentials: RepositoryCredentials
-    patience: timedelta
-    round: _Round = field(default_factory=_Round)
-
-    def __call__(self, now: datetime) -> Passed:
-        """One pass."""
-        due = self.passes.awaiting_output(self.round.place, BATCH)
-        self.round.place = due[-1] if len(due) == BATCH else None
-        return each_run(self.runs, due, lambda run: self._confirm(run, now))
-
-    def _confirm(self, run: Run, now: datetime) -> bool:
-        awaited = run.output_awaited
-        if awaited is None:
-            return False
-        try:
-            credential = self.credentials.issue(run, CONFIRM, write_ref=None, now=now)
-            commit = self.git.commit_of(run.request.repository.url, awaited.ref, credential)
-        except RepositoryRefused as refused:
-            return self._wait(run, refused.reason, now)
-        except Unavailable as silence:
-            _tell_unavailable(run.run_id, silence)
-            return self._wait(run, WaitReason.OUTPUT_AWAITING_GIT, now)
-        found = Output(awaited.ref, commit) if commit is not None else None
-        return Mover(self.runs)(run, "run_output_confirmed", lambda at: confirm_output(at, found, now), now)
-
-    def _wait(self, run: Run, reason: WaitReason, now: datetime) -> bool:
-        def step(at: Run) -> Step:
-            return overdue(hold(at, reason, now).run, self.patience, now)
-
-        return Mover(self.runs)(run, "run_output_awaited", step, now)
-
-
-@dataclass(frozen=True, slots=True)
-class RevokeCredentials:
-    """Takes back what a stage needs no more (S2)."""
-
-    runs: Runs
-    given: GivenCredentials
-
-    def __call__(self, now: datetime) -> Passed:
-        """One pass over all that are outstanding."""
-        looked = revoked = unavailable = 0
-        after: UUID | None = None
-        while page := self.given.outstanding(after, BATCH):
-            after = page[-1].credential_id
-            for each in page:
-                looked += 1
-                try:
-                    run = self.runs.by_id(each.run_id)
-                    if run is not None and not _in_use(run, each):
-                        self.given.revoke(each.credential_id, now)
-                        revoked += 1
-                except Unavailable as error:
-                    unavailable += 1
-                    _tell_unavailable(each.run_id, error)
-        return Passed(looked, revoked, unavailable)
-
-
-def _in_use(run: Run, given: GivenCredential) -> bool:
-    purpose = given.purpose
-    if run.ended or given.credential_id != credential_id(run, purpose):
-        return False  # what an earlier attempt was given is nobody's any more
-    if purpose == CONFIRM:
-        return run.output_awaited is not None
-    return any(
-        stage.name.value == purpose and stage.state is not StageState.DONE for stage in run.attempt.stages
-    )
-
-
 def each_run(runs: Runs, ids: Iterable[UUID], look: Callable[[Run], bool]) -> Passed:
     """Looks at each Run by itself; what cannot be known now, or is corrupt, is told and left as it is."""
-    looked = changed = unavailable = 0
+    tally = Tally()
+
+    def one(run_id: UUID) -> bool:
+        run = runs.by_id(run_id)
+        return run is not None and look(run)
+
     for run_id in ids:
-        looked += 1
-        try:
-            run = runs.by_id(run_id)
-            if run is not None and look(run):
-                changed += 1
-        except Unavailable as error:
-            unavailable += 1
-            _tell_unavailable(run_id, error)
-        except CorruptState as error:
-            unavailable += 1
-            event(_LOG, "state_corrupt", level=logging.CRITICAL, runId=str(run_id), reason=str(error))
-    return Passed(looked, changed, unavailable)
+        tally.look(run_id, partial(one, run_id))
+    return tally.passed()
 
 
-def _tell_unavailable(run_id: UUID, error: Unavailable) -> None:
+def tell_unavailable(run_id: UUID, error: Unavailable) -> None:
     event(
         _LOG,
         "run_not_known_now",
@@ -271,7 +202,8 @@ def _tell_unavailable(run_id: UUID, error: Unavailable) -> None:
     )
 
 
-def _paged(read: Callable[[UUID | None, int], Iterable[UUID]]) -> Iterator[UUID]:
+def paged(read: Callable[[UUID | None, int], Iterable[UUID]]) -> Iterator[UUID]:
+    """Every id that `read` lists after one, so many at a time."""
     after: UUID | None = None
     while page := list(read(after, BATCH)):
         yield from page

@@ -13,6 +13,7 @@ from central.execution.domain.planning import Resource
 from central.execution.domain.progress import Step
 from central.execution.domain.run import Identity, Run, WaitReason
 from central.kernel.aggregates import request_digest
+from central.kernel.errors import Unavailable
 from central.kernel.site_feed import FeedPage
 
 
@@ -120,6 +121,10 @@ class RepositoryCredential:
 
     def __repr__(self) -> str:
         return f"RepositoryCredential({self.username!r}, expires_at={self.expires_at})"
+
+
+class PeerSilent(Unavailable):
+    """Not even the head of an answer came, or not in time: whoever asks there next would wait as long."""
 
 
 class RepositoryRefused(Exception):

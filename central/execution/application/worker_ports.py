@@ -1,6 +1,6 @@
 """What the passes over Runs need of others (P27, P29, S2). What cannot be read is `Unavailable`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -89,6 +89,30 @@ class GivenCredentials(Protocol):
 
     def revoke(self, credential_id: UUID, now: datetime) -> None:
         """Takes one back at the host, then remembers it. `Unavailable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """A Git host nobody answers for: since when, and when that was seen last."""
+
+    since: datetime
+    seen: datetime
+
+
+class Silences(Protocol):
+    """Which Git hosts are silent to one kind of question."""
+
+    def known(self) -> Mapping[str, Silence]:
+        """Every silent host."""
+        ...
+
+    def seen(self, host: str, what: str, now: datetime) -> None:
+        """Notes that it is silent, and in `what` way; one that was already is so since it was first seen."""
+        ...
+
+    def over(self, hosts: Sequence[str]) -> None:
+        """Forgets them: they answer, or nothing is wanted of them any more."""
         ...
 
 

@@ -27,6 +27,11 @@ class Repository:
     url: str
     commit: str
 
+    @property
+    def host(self) -> str:
+        """The Git host, with its port where that is not https' own (RFC 3986 §6.2)."""
+        return self.url.partition("://")[2].partition("/")[0].lower().removesuffix(":443")
+
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:

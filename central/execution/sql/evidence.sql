@@ -39,3 +39,6 @@ SELECT count(*) AS asked, count(*) FILTER (WHERE revoked_at IS NULL) AS outstand
 
 -- name: consent_of
 SELECT consented_at, refreshed_at, ended_at FROM execution.consents WHERE party = %(party)s;
+
+-- name: silence_of
+SELECT since, seen, what FROM execution.git_silences WHERE purpose = %(purpose)s AND host = %(host)s;

@@ -15,7 +15,8 @@ from central.execution.adapters.git_refs import SmartHttpRefs
 from central.execution.adapters.postgres_credentials import PostgresCredentials
 from central.execution.adapters.postgres_runs import PostgresRuns
 from central.execution.adapters.repository_credentials import Giver, HttpRepositoryCredentials
-from central.execution.application.passes import RevokeCredentials
+from central.execution.application.git_passes import RevokeCredentials
+from central.execution.application.host_turns import HostTurns
 from central.execution.application.ports import RepositoryCredential, RepositoryRefused, StoreCommand
 from central.execution.domain.accept import accept, run_id_of
 from central.execution.domain.progress import acknowledge, cancel
@@ -29,6 +30,7 @@ from tests.simulators.git.credentials import CredentialServer, giving
 from tests.simulators.git.server import GitServer
 from tests.simulators.git.server_state import Faults
 from tests.simulators.git.serving import serving
+from tests.unit.central.execution.hosts import MemorySilences
 from tests.unit.central.execution.values import IDENTITY, MEMBER, REQUEST, refused
 
 NAME = "group/project.git"
@@ -172,7 +174,7 @@ def test_x1_a_host_out_of_order_is_unavailable(host: Host) -> None:
 
 
 def test_s2_what_was_asked_for_is_taken_back_even_if_its_answer_was_lost(host: Host) -> None:
-    run, revoke = host.run(), RevokeCredentials(host.runs, host.credentials)
+    run, revoke = host.run(), RevokeCredentials(host.runs, host.credentials, HostTurns(MemorySilences()))
     host.issue(run)
     host.giver.out_of_order = True
     with pytest.raises(Unavailable):

@@ -18,7 +18,7 @@ MAY_WRITE = {
     },
     "pharos_execution": {
         "aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands", "credentials",
-        "inventories", "inventory_items",
+        "inventories", "inventory_items", "git_silences",
     },
     "pharos_member_api": {"consents"},
     "pharos_operator": {"aggregate_heads", "aggregate_versions", "receipts", "runs", "feeds", "commands"},

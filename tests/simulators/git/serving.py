@@ -25,10 +25,22 @@ def serving(
     with GitServer(address, Repositories(folder)) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         server.url = f"https://{name}:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
+        _answer(server)
         try:
             yield server
         finally:
             server.shutdown()
-            thread.join(10)
+
+
+@contextmanager
+def saying_nothing(server: GitServer) -> Iterator[None]:
+    """While the block runs the server's connections are accepted, by the kernel, and nothing is ever said."""
+    server.shutdown()
+    try:
+        yield
+    finally:
+        _answer(server)
+
+
+def _answer(server: GitServer) -> None:
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()

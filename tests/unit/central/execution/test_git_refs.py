@@ -3,6 +3,7 @@
 import pytest
 
 from central.execution.adapters.git_refs import Malformed, advertised
+from central.execution.domain.request import Repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REF = "refs/heads/pharos/runs/1"
@@ -16,6 +17,18 @@ HEAD = packet("# service=git-upload-pack\n") + b"0000"
 FIRST = packet(f"{COMMIT} HEAD\0multi_ack symref=HEAD:refs/heads/main\n")
 SECOND = packet(f"{COMMIT} {REF}\n")
 WHOLE = HEAD + FIRST + SECOND + b"0000"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://git.example.org/g/p.git", "git.example.org"),
+        ("https://Git.Example.org:443/g/p.git", "git.example.org"),
+        ("https://git.example.org:8443/g:1/p.git", "git.example.org:8443"),
+    ],
+)
+def test_s2_one_host_has_one_name(url: str, host: str) -> None:
+    assert Repository(url, COMMIT).host == host
 
 
 def test_s2_each_advertised_ref_has_its_commit() -> None:

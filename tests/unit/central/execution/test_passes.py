@@ -9,7 +9,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from central.execution.application.passes import BATCH, ConfirmOutputs, ReconsiderRuns, RevokeCredentials
+from central.execution.application.git_passes import ConfirmOutputs, RevokeCredentials
+from central.execution.application.host_turns import HostTurns
+from central.execution.application.passes import ReconsiderRuns
 from central.execution.application.ports import (
     AccountAwaits,
     Authority,
@@ -25,6 +27,7 @@ from central.execution.domain.progress import acknowledge, record_result
 from central.execution.domain.run import Output, Run, RunState, WaitReason
 from central.kernel.errors import Unavailable
 from tests.contract.memory_runs import MemoryRuns
+from tests.unit.central.execution.hosts import SILENT, MemorySilences
 from tests.unit.central.execution.settled import cleaned, failed, through
 from tests.unit.central.execution.values import NOW, OTHER, accepted, ended, new_run
 
@@ -44,6 +47,7 @@ class World:
     revoked: list[UUID] = field(default_factory=list)
     silent: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
+    silences: MemorySilences = field(default_factory=MemorySilences)
 
     def keep(self, run: Run) -> Run:
         self.runs.runs[run.run_id] = run
@@ -75,7 +79,7 @@ class World:
     def commit_of(self, url: str, ref: str, credential: RepositoryCredential) -> str | None:
         self.asked.append(url)
         if self.no_git is not None or url in self.silent:
-            raise self.no_git or SILENCE
+            raise self.no_git or SILENT
         return "b" * 40
 
     def of(self, site: str) -> Statement | None:
@@ -107,7 +111,7 @@ class World:
         self.revoked.append(credential_id)
 
     def confirming(self) -> ConfirmOutputs:
-        return ConfirmOutputs(self, self.runs, self, self, PATIENCE)
+        return ConfirmOutputs(self, self.runs, self, self, PATIENCE, HostTurns(self.silences))
 
     def confirm(self, now: datetime) -> None:
         self.confirming()(now)
@@ -161,22 +165,28 @@ def test_s2_an_output_that_is_confirmed_in_time_is_the_end(world: World) -> None
 
 
 def test_x1_s2_outputs_of_a_silent_host_stand_in_no_others_way(world: World) -> None:
-    """More of them than a pass looks at, and all of them before the one whose host answers."""
+    """A silent host is asked once; every Run on it says why it waits, and is asked for again in time."""
     silent = "https://silent.example.org/g/p.git"
     world.silent = {silent}
     one = pushed()
-    for number in range(BATCH + 1):
-        repository = replace(one.request.repository, url=silent)
+    repository = replace(one.request.repository, url=silent)
+    waiting = [
         world.keep(replace(one, run_id=UUID(int=number), request=replace(one.request, repository=repository)))
+        for number in range(150)
+    ]
     last = world.keep(replace(one, run_id=UUID(int=2**128 - 1)))
     confirm = world.confirming()
     confirm(NOW)
-    assert len(world.asked) == BATCH
-    confirm(NOW + timedelta(minutes=1))
+    assert sorted(world.asked) == sorted([silent, one.request.repository.url])
     assert world.now(last).state is RunState.COMPLETED
+    assert {world.now(each).reason for each in waiting} == {WaitReason.OUTPUT_AWAITING_GIT.value}
     world.asked.clear()
+    confirm(NOW + timedelta(seconds=59))
+    assert world.asked == [], "not while it was silent just now"
+    world.silent = set()
     confirm(NOW + timedelta(minutes=2))
-    assert world.asked == [silent] * BATCH, "and round again"
+    confirm(NOW + timedelta(minutes=3))
+    assert {world.now(each).state for each in waiting} == {RunState.COMPLETED}
 
 
 def test_e1_an_account_nobody_confirms_ends_the_run_after_the_patience(world: World) -> None:
@@ -198,5 +208,5 @@ def test_s2_a_credential_of_an_earlier_attempt_is_taken_back_while_the_next_has_
         GivenCredential(credential_id(run, "stage-in"), run.run_id, "stage-in") for run in (first, again)
     )
     world.given = [old, new, GivenCredential(uuid4(), uuid4(), "stage-in")]
-    RevokeCredentials(world.runs, world)(NOW)
+    RevokeCredentials(world.runs, world, HostTurns(world.silences))(NOW)
     assert world.revoked == [old.credential_id]
