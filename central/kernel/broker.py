@@ -22,8 +22,8 @@ from uuid import UUID
 from central.kernel.errors import Unavailable
 from central.kernel.observability import bound, event
 
-MESSAGE_BYTES_MAX: Final = 1_048_576
-"""docs/wire.md: 1 MiB a message."""
+MESSAGE_BYTES_MAX: Final = 2_097_152
+"""docs/wire.md: 2 MiB a message, which a Project of 10,000 members is within."""
 
 Act = Literal["publish", "consume", "ask", "answer"]
 """What an identity may be enrolled for: a topic to publish, a queue for the others."""

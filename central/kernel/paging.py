@@ -15,7 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from uuid import UUID
 
 PAGE_BYTES: Final = 1_000_000
-"""All items of a page together: with what stands around them an answer is within the 1 MiB of a message."""
+"""All items of a page together. One that is larger is a page by itself, within the 2 MiB of a message."""
 
 
 class Item(Protocol):

@@ -19,7 +19,7 @@ from central.kernel.problems import Problem
 from central.kernel.strict_json import MAX_INTEGER, JsonLimits, decode
 
 LIMITS: Final = JsonLimits(items=500_000)
-"""Of an answer or an event. Bytes bound it first: 1 MiB (docs/wire.md)."""
+"""Of an answer or an event. Bytes bound it first: 2 MiB (docs/wire.md)."""
 
 UuidText = Annotated[
     str, Meta(pattern=r"\A[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\Z")

@@ -91,7 +91,7 @@ def test_two_workers_keep_the_view_through_events_losses_and_outages(
 def test_p14_pages_that_would_not_fit_into_a_message_are_shorter(
     owner: Database, broker: PostgresBroker
 ) -> None:
-    """600 Projects of 20 members: 500 of them are more than the 1 MiB of a message."""
+    """600 Projects of 20 members: 500 of them are more than a page holds."""
     beto = Beto(clock=utc_now)
     parties = [beto.truth.new_party(site="slurm", username=f"u{number}")[0] for number in range(20)]
     for number in range(600):
@@ -104,6 +104,25 @@ def test_p14_pages_that_would_not_fit_into_a_message_are_shorter(
     assert (loaded, malformed) == ([Pass.LOADED] * 3, [])
     refs = ["project 0", "project 499", "project 599"]
     assert None not in view.resolve_projects.resolve(WALDUR, refs).values()
+
+
+def test_p13_p14_a_project_of_ten_thousand_members_is_one_message(
+    owner: Database, broker: PostgresBroker
+) -> None:
+    """As many as one set of accounts may name (P21), as a page and as an event."""
+    beto = Beto(clock=utc_now)
+    parties = [beto.truth.new_party(site="slurm", username=f"u{number}")[0] for number in range(10_000)]
+    project, _ = beto.truth.new_project(REF)
+    beto.truth.add_members(project, parties[1:])
+    view = BetoView(owner, broker, LIMITS)
+    with speaking(beto, broker) as malformed:
+        loaded = [view.synchronise(lambda seconds: None)(scope).outcome for scope in Scope]
+        assert (loaded, malformed) == ([Pass.LOADED] * 3, [])
+        with working(view):
+            beto.tell(beto.truth.add_member(project, parties[0]))
+            beto.flush(broker)
+            reads = view.provisioning_roster.roster.reads
+            eventually(lambda: len(reads.members(ProjectId(UUID(project)), utc_now())) == 10_000)
 
 
 def test_a_start_without_betos_queues_or_scope_is_refused() -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -99,9 +100,17 @@ class Truth:
         """Lists the Party, with a new verified binding or pending; replaces the binding of one that is
         listed.
         """
-        binding = None if pending else {"bindingId": self.new_id(), "revision": 1}
-        members = self._without(project, party)
-        return self._project(project, members=[*members, {"partyId": party, "binding": binding}])
+        return self.add_members(project, [party], pending=pending)
+
+    def add_members(self, project: str, parties: Collection[str], *, pending: bool = False) -> Change:
+        """As `add_member`, several in one change."""
+        listed = set(parties)
+        others = [each for each in self.projects[project]["members"] if each["partyId"] not in listed]
+        added = [
+            {"partyId": party, "binding": None if pending else {"bindingId": self.new_id(), "revision": 1}}
+            for party in parties
+        ]
+        return self._project(project, members=[*others, *added])
 
     def touch_binding(self, project: str, party: str) -> Change:
         """A new revision of the same binding: nothing was replaced."""
