@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,11 +40,26 @@ def slapd(slapd_template: Path) -> Iterator[Slapd]:
     server.destroy()
 
 
+@contextmanager
+def apart(name: str) -> Iterator[Path]:
+    """A folder right below /tmp, which a test may open to other users: pytest's own stands in one that every
+    run of pytest beside this one closes to them as it starts.
+    """
+    with tempfile.TemporaryDirectory(prefix=name, dir="/tmp", ignore_cleanup_errors=True) as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with apart("pharos-site-") as folder:
+        yield folder
+
+
 @pytest.fixture(scope="session")
-def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pki")
-    ensure_authority(folder, datetime.now(UTC))
-    return folder
+def pki() -> Iterator[Path]:
+    with apart("pharos-pki-") as folder:
+        ensure_authority(folder, datetime.now(UTC))
+        yield folder
 
 
 @pytest.fixture
