@@ -30,7 +30,7 @@ from tests.site.agent import AgentProcess
 from tests.site.keys import K1
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-LIMITS = SiteApiLimits(connect_seconds=2, read_seconds=1, whole_seconds=1, answer_bytes=256 * 1024)
+LIMITS = SiteApiLimits(connect_seconds=5, read_seconds=2, whole_seconds=2, answer_bytes=256 * 1024)
 
 
 def client(

@@ -16,7 +16,7 @@ from tests.simulators.waldur.reading import CASES, Case, Conclusion, Read, Reada
 
 __all__ = ["readable"]
 pytestmark = pytest.mark.slow
-PAGE_SIZE, WALKS_MAX, BODY_MAX, WAITS = 300, 3, 4 << 20, 1.0
+PAGE_SIZE, WALKS_MAX, BODY_MAX, WAITS = 300, 3, 4 << 20, 3.0
 STATES = {"Creating", "OK", "Updating", "Terminating", "Terminated", "Erred"}
 FIELDS = ("uuid", "state", "backend_id", "paused")
 

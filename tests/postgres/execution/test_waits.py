@@ -26,6 +26,7 @@ def test_e7_a_leaver_loses_sight_and_control_at_once_and_its_run_waits(
     status, problem = site.token(command)
     assert (status, problem["code"]) == (403, "authority_refused")
     until(lambda: world.state(other, run) == ("waiting", "authority_refused"))
+    until(lambda: world.retained()[0] == 200)
     assert member.username in world.retained()[1], "the account of accepted work is kept"
 
     world.told(world.beto.truth.add_member(world.project, member.party))
