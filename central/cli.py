@@ -124,8 +124,11 @@ def migrate(phase: str) -> None:
 
         settings = settings_of("migrate")
         phases = {"pre": ("pre",), "post": ("post",), "both": ("pre", "post")}
-        for title in apply(settings.database_direct_url, CONTEXTS, phases=phases[phase]):  # type: ignore[arg-type]
+        applied = apply(settings.database_direct_url, CONTEXTS, phases=phases[phase])  # type: ignore[arg-type]
+        for title in applied:
             click.echo(title)
+        if not applied:
+            click.echo("nothing to do: the schema is what this code knows", err=True)
 
 
 @cli.command()

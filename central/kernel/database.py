@@ -103,6 +103,12 @@ def _rows_of(row: type[Row]) -> "Callable[[psycopg.Cursor[Any]], RowMaker[Row]]"
 
 
 @dataclass(frozen=True, slots=True)
+class _Acting:
+    login: str
+    yes: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Writable:
     writable: bool
 
@@ -216,6 +222,13 @@ class Database:
                 replaced += 1
                 self._pool.drain()
         raise AssertionError("the loop returns or raises")
+
+    def acting(self, role: str) -> tuple[str, bool]:
+        """Who is logged in, and whether with the rights of `role` (P37). Raises ``DatabaseUnavailable``."""
+        found = self.run(
+            lambda tx: tx.one(_Acting, self._queries["acts_as"], {"role": role}), repeatable=True
+        )
+        return found.login, found.yes
 
     def check_ready(self) -> None:
         """Raise ``DatabaseUnavailable`` unless the database answers and accepts writes (F03)."""

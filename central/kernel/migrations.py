@@ -20,6 +20,7 @@ import psycopg
 from psycopg.rows import class_row
 
 from central.kernel.database import Database
+from central.kernel.driver_errors import DatabaseUnavailable
 from central.kernel.queries import Query, load_queries
 
 Phase = Literal["pre", "post"]
@@ -132,8 +133,15 @@ def migrate(
                 connection.execute(queries["make_ledger"].statement)
             with connection.cursor(row_factory=class_row(Applied)) as cursor:
                 missing = compare(files, cursor.execute(queries["applied"].statement).fetchall())
+            first = next((file.title for file in missing if file.phase == "pre"), None)
+            if first is not None and "pre" not in phases:
+                raise MigrationRefused(f"{first} is not applied yet: run `--phase pre` first")
             return [_apply(connection, file, queries.__getitem__) for file in missing if file.phase in phases]
     except psycopg.Error as error:
+        if error.sqlstate is None or error.sqlstate[:2] == "08":
+            raise DatabaseUnavailable(
+                "database_unavailable", f"no answer: {' '.join(str(error).split())}"
+            ) from None
         raise MigrationRefused(
             f"the database refused ({error.sqlstate or type(error).__name__}): "
             f"{error.diag.message_primary or error}{_remedy(error)}"

@@ -1,8 +1,9 @@
 """Whether a process could start now: each thing it stands on, asked by itself (X1)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from central.identity.issuer import HttpDocuments, IssuerKeys
 from central.kernel.broker import Broker
@@ -17,8 +18,20 @@ from central.processes.provisioning_worker import require_beto, require_question
 from central.processes.refusals import StartRefused
 from central.processes.retention import owners_of, require_owners
 from central.processes.schema import CONTEXTS
-from central.setting_table import OWNERS
+from central.setting_table import OWNERS, Process
 from central.settings import BrokerUrls, Settings
+
+ROLES: Final[Mapping[Process, str]] = {
+    "site_api": "pharos_site_api",
+    "member_api": "pharos_member_api",
+    "project_api": "pharos_project_api",
+    "provisioning_intake": "pharos_resource_provisioning",
+    "provisioning_worker": "pharos_resource_provisioning",
+    "execution_worker": "pharos_execution",
+    "overview": "pharos_overview",
+    "operator": "pharos_operator",
+}
+"""Whose rights each process has (docs/platform.md, "Processes")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +52,9 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
     with Database(options) as database:
         yield _asked("database", database.check_ready, "answers and takes writes")
         yield _asked("schema", lambda: require_schema(database, CONTEXTS), "is what this code knows")
+        if settings.process in ROLES:
+            role = ROLES[settings.process]
+            yield _asked("role", lambda: _require_role(database, role), f"{role} or a member of it")
     for urls, require in _brokers(settings):
         ask = partial(require_broker, settings, urls, "check", require)
         yield _asked("broker", ask, "has the queues and enrols this process")
@@ -57,6 +73,12 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
             )
     if settings.development_accounts is not None:
         yield Finding("accounts", True, f"DEVELOPMENT stand-in {settings.development_accounts} (X8)")
+
+
+def _require_role(database: Database, role: str) -> None:
+    login, acting = database.acting(role)
+    if not acting:
+        raise StartRefused(f"{login} is logged in, who has not the rights of {role}: use that role's URL")
 
 
 def _brokers(settings: Settings) -> Iterator[tuple[BrokerUrls, Callable[[Broker], None]]]:

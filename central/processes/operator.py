@@ -14,9 +14,11 @@ from central.grants.application.issue_grant import IssueGrant
 from central.grants.domain.grant import SECRET_BYTES, Grant, GrantRefused, Scope
 from central.kernel.database import Database, DatabaseOptions
 from central.kernel.integers import parse_integer
+from central.kernel.migrations import require_schema
 from central.kernel.site_names import Site, no_such_site
 from central.kernel.times import format_rfc3339, parse_rfc3339, utc_now
 from central.processes.refusals import SiteUnknown
+from central.processes.schema import CONTEXTS
 from central.settings import Settings
 
 NAME: Final = "operator"
@@ -25,9 +27,12 @@ _UNITS: Final = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Database]:
-    """The operator's database for one command."""
+    """The operator's database for one command. Raises `MigrationRefused` for a schema not known here,
+    `Unavailable`.
+    """
     options = DatabaseOptions(url=settings.database_url, application=NAME, pool_size=1)
     with Database(options) as database:
+        require_schema(database, CONTEXTS)
         yield database
 
 

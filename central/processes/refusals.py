@@ -126,7 +126,10 @@ def refusal_of(error: Exception) -> tuple[str, str]:
             " `pharos-central view list` says when one does, and why a scope does not answer. If Beto was"
             " restored just now, wait for the next comparison (a minute)",
         ),
-        KeyUnknown: ("key_unknown", "there is no key of this id"),
+        KeyUnknown: (
+            "key_unknown",
+            "there is no key of this id; the member's list at the member API names its own",
+        ),
         MigrationRefused: ("schema_refused", str(error)),
         SiteUnknown: ("site_unknown", str(error)),
         StartRefused: ("start_refused", str(error)),

@@ -164,6 +164,20 @@ def test_check_names_what_stands_in_the_way(run: Run, pg_server: PgServer, datab
     assert done.returncode == 3
     assert "FAIL  schema" in done.stdout
     assert "pharos-central migrate" in done.stdout
+    for words in (("show", "runs"), ("grants", "list"), ("explain", "run", str(uuid4()))):
+        told = run(*words)
+        assert (told.returncode, told.stdout) == (3, "")
+        assert told.stderr.startswith("refused (schema_refused): the schema lacks")
+
+
+def test_p37_check_names_the_role_a_process_lacks(run: Run, pg_server: PgServer, database_name: str) -> None:
+    site_api = pg_server.role_url("pharos_site_api", database_name)
+    right = run("check", "site-api", PHAROS_DATABASE_URL_FILE="", PHAROS_DATABASE_URL=site_api)
+    assert "pass  role: pharos_site_api" in right.stdout, right.stdout + right.stderr
+    wrong = run("check", "site-api")
+    assert wrong.returncode == 3
+    assert "FAIL  role" in wrong.stdout
+    assert "pharos_operator is logged in, who has not the rights of pharos_site_api" in wrong.stdout
 
 
 def test_migrate_is_done_once(run: Run, pg_server: PgServer) -> None:
@@ -171,11 +185,22 @@ def test_migrate_is_done_once(run: Run, pg_server: PgServer) -> None:
     pg_server.execute(f"CREATE DATABASE {name}")
     try:
         url = {"PHAROS_DATABASE_URL_FILE": "", "PHAROS_DATABASE_URL": pg_server.admin_url(name)}
+        early = run("migrate", "--phase", "post", **url)
         first, second = run("migrate", **url), run("migrate", **url)
     finally:
         pg_server.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert "central.ssh_access/01_pre_member_keys" in first.stdout.splitlines()
     assert (second.returncode, second.stdout) == (0, "")
+    assert "nothing to do" in second.stderr
+    assert early.returncode == 3
+    assert "run `--phase pre` first" in early.stderr
+
+
+def test_x1_migrate_without_a_database_is_unavailable_as_every_other_command(run: Run) -> None:
+    nobody = "postgresql://u@127.0.0.1:1/nothing"
+    done = run("migrate", PHAROS_DATABASE_URL_FILE="", PHAROS_DATABASE_URL=nobody)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr.startswith("unavailable (database_unavailable): ")
 
 
 @pytest.mark.parametrize("process", ["site-api", "member-api"])
