@@ -242,7 +242,7 @@ def _value(setting: Setting, environment: Mapping[str, str], process: Process) -
             return None
         if text is not None and path is not None:
             raise ValueError(f"set it or {setting.name}_FILE, not both")
-        text = read_private_file(Path(path)) if path is not None else text
+        text = _secret_of(Path(path)) if path is not None else text
     if text is None:
         text = setting.default
     if text is None:
@@ -251,6 +251,14 @@ def _value(setting: Setting, environment: Mapping[str, str], process: Process) -
             raise ValueError(f"missing{twin}: {setting.meaning}")
         return None
     return setting.parse(text)
+
+
+def _secret_of(path: Path) -> str:
+    """The file's secret; what is wrong with the file names it (`ValueError`)."""
+    try:
+        return read_private_file(path)
+    except PrivateFileRefused as refused:
+        raise ValueError(f"the file {path} {refused}") from None
 
 
 def _group_faults(environment: Mapping[str, str]) -> list[str]:

@@ -18,7 +18,7 @@ class PrivateFileRefused(Exception):
 def check_private_file(path: Path) -> None:
     """Refuse a path that is not absolute, not a regular file, open to others or owned by another user."""
     if not path.is_absolute():
-        raise PrivateFileRefused("wanted an absolute path")
+        raise PrivateFileRefused("is named by a relative path; wanted an absolute one")
     try:
         found = path.stat()
     except OSError as error:
@@ -29,7 +29,7 @@ def check_private_file(path: Path) -> None:
 def read_private_file(path: Path) -> str:
     """Return the secret: UTF-8 text, one final newline taken off, checked on the very file that is read."""
     if not path.is_absolute():
-        raise PrivateFileRefused("wanted an absolute path")
+        raise PrivateFileRefused("is named by a relative path; wanted an absolute one")
     try:
         with os.fdopen(_open(path), "rb") as file:
             _check(os.fstat(file.fileno()))

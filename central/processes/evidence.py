@@ -28,6 +28,11 @@ def issue(
     user_claim: str = "",
 ) -> Path:
     """Issues one piece of evidence now; the signature's path. `sites`: the platform's. `EvidenceRefused`."""
+    if output.suffix != ".yaml":
+        raise EvidenceRefused(
+            "evidence_name",
+            f"--output {output.name}: a Site reads the .yaml files of a folder alone; end it so",
+        )
     now = utc_now().replace(microsecond=0)
     statement = Statement(
         contract=contract,

@@ -28,7 +28,7 @@ from site_bundle.runtime.settings import FOLDERS, TOKEN, RuntimeSettings, runtim
 from site_bundle.slurm.submission import ShowVersion
 
 UNIT = "pharos-runtime"
-_NO_OWNERS = frozenset({"valid", "process", "slurm_version"})
+_NO_OWNERS = frozenset({"process", "slurm_version"})
 # What the running unit has, then what it would be given.
 TOKEN_FILES = (
     Path("/run/credentials/pharos-runtime.service/site-api-token"),
@@ -53,14 +53,15 @@ def doctor(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
             version = Check.of_error("slurm_version", error)
     finally:
         outside.close()
-    valid = Check("valid", Status.PASS, "settings are complete and valid")
+    valid = Check("settings", Status.PASS, "settings are complete and valid")
     process = process_seen(settings.runtime_directory, unit=UNIT, now=utc_now())
     return (valid, process, version, *found)
 
 
 def owners(environment: Mapping[str, str], *, user: str) -> tuple[Check, ...]:
     """The owners alone (S6), or the one fault that keeps them from being asked."""
-    return tuple(check for check in doctor(environment, user=user) if check.id not in _NO_OWNERS)
+    found = [check for check in doctor(environment, user=user) if check.id not in _NO_OWNERS]
+    return tuple(check for check in found if (check.id, check.status) != ("settings", Status.PASS))
 
 
 def drain(environment: Mapping[str, str], *, user: str, request: DrainRequest) -> str:

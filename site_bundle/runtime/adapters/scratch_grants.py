@@ -163,8 +163,8 @@ def _release(folder: Path) -> None:
 
     What is inside a drop folder others may exchange at any moment, so nothing there is entered: files and
     links are unlinked, empty folders removed, and a folder with something in it stays, with those above it.
-    A drop folder is read as a stream, some entries at a time: UnavailableError while that took any and more is
-    left. Where so many cannot go, the rest is a member's own to take away.
+    A drop folder is read as a stream, some entries at a time: UnavailableError while that took any and more
+    is left. Where so many cannot go, the rest is a member's own to take away.
     """
     drops = []
     for entry in list(os.scandir(folder)):

@@ -204,7 +204,7 @@ def test_x5_a_file_open_to_others_is_refused(tmp_path: Path, mode: int) -> None:
 def test_x5_a_file_that_holds_no_secret_is_refused(tmp_path: Path, content: str) -> None:
     path = private(tmp_path / "url", content)
     assert faults({"PHAROS_DATABASE_URL_FILE": path}, "migrate")[0].startswith(
-        "PHAROS_DATABASE_URL: is empty"
+        f"PHAROS_DATABASE_URL: the file {path} is empty"
     )
 
 

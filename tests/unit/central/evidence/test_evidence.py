@@ -84,6 +84,16 @@ def test_i12_the_command_needs_to_know_the_platforms_sites(signing_key: Path, tm
         assert (done.exit_code, said in done.output) == (code, True), done.output
 
 
+def test_i12_a_name_no_site_would_read_is_refused(signing_key: Path, tmp_path: Path) -> None:
+    words = ["evidence", "issue", "--contract", "central-bootstrap", "--revision", "1", "--site", "slurm"]
+    words += ["--component", "reporter", "--issued-by", "Anna", "--until", "90d", "--key", str(signing_key)]
+    done = CliRunner().invoke(
+        cli, [*words, "--output", str(tmp_path / "e.txt")], env={"PHAROS_SITES": "slurm"}
+    )
+    assert (done.exit_code, "evidence_name" in done.output) == (3, True), done.output
+    assert not list(tmp_path.glob("e.*"))
+
+
 def test_the_installer_reads_what_central_writes() -> None:
     evidence = parse_evidence(yaml.safe_load(render(STATEMENT)))
     assert (evidence.contract, evidence.site, evidence.laboratory) == ("central-bootstrap", "slurm", False)
