@@ -154,12 +154,15 @@ def prepare(
     host = read_host()
     check_interpreter(host, wanted=places.python)
     trust = places.trust
-    progress(f"verifying {request.archive}")
+    told = "--quiet" not in request.rest
+    if told:
+        progress(f"verifying {request.archive}")
     with open_verified(request.archive, allowed_signers=request.allowed_signers, trust=trust) as archive:
         _check_host(host, archive, now)
         verify_folder(folder, archive, trust=trust)
         signers = ", ".join(sorted({signature.principal for signature in archive.signatures}))
-        progress(f"release {archive.release_id}, signed by {signers}")
+        if told:
+            progress(f"release {archive.release_id}, signed by {signers}")
         for suffix in archive.unsupported_signatures:
             progress(f"not counted: {suffix}, a kind that this host's ssh-keygen cannot verify")
         controller = _controller(archive, request, environment, host, places)
