@@ -2,7 +2,8 @@
 
 1. The pool opens after fork, in the process that uses it (F10).
 2. 40001 and 40P01 run the whole transaction again (F01).
-3. A connection found dead before COMMIT is replaced and the work runs again, ``replacements`` times (F04).
+3. A connection found dead before COMMIT, or silent for longer than any statement may take, is replaced and
+   the work runs again, ``replacements`` times (F04).
 4. A server that refuses writes (25006) loses its connections; the work runs again on new ones (F03).
 5. A connection lost *during* COMMIT is an unknown outcome, retried only for repeatable work (X7).
 6. Nothing here sets session state, so a transaction pooler may stand between (F05, O4); timeouts are set on
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import RV, PQGen
 from psycopg.rows import RowMaker, class_row
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -47,6 +49,7 @@ class DatabaseOptions:
     pool_size: int = 4
     pool_timeout_seconds: float = 5.0
     connect_timeout_seconds: int = 5
+    answer_seconds: float = 35.0  # more than the roles' statement_timeout: later the server has fallen silent
     reconnect_seconds: float = 5.0
     prepare_threshold: int | None = 1
     attempts: int = 6
@@ -113,6 +116,22 @@ class _Writable:
     writable: bool
 
 
+def _waiting_at_most(seconds: float) -> "type[psycopg.Connection[tuple[object, ...]]]":
+    """Connections that wait so long for an answer. A server that stands still keeps its connections open, and
+    acknowledges what it never reads (TCP's keepalive notices nothing).
+    """
+
+    class Bounded(psycopg.Connection[tuple[object, ...]]):
+        def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
+            try:
+                return super().wait(gen, interval, seconds if timeout is None else timeout)
+            except psycopg.errors._WaitTimeout:
+                self.pgconn.finish()  # whatever it says after this is no answer to anything
+                raise
+
+    return Bounded
+
+
 class Database:
     """A connection pool of one process."""
 
@@ -124,6 +143,7 @@ class Database:
         self._queries = load_queries("central.kernel", "database.sql")
         self._pool = ConnectionPool(
             options.url,
+            connection_class=_waiting_at_most(options.answer_seconds),
             min_size=1,
             max_size=options.pool_size,
             timeout=options.pool_timeout_seconds,

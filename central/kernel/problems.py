@@ -239,12 +239,12 @@ STATE_CORRUPT = _spec(
 DATABASE_UNAVAILABLE = _spec(
     "database_unavailable", 503, "The database is unavailable",
     "The database cannot be reached or written now.",
-    "Retry with the same command id.",
+    "Ask again later; a command, with the id it had.",
 )
 DATABASE_BUSY = _spec(
     "database_busy", 503, "The database is busy",
     "No connection became free, or a lock or statement timed out.",
-    "Retry with the same command id.",
+    "Ask again later; a command, with the id it had.",
 )
 OUTCOME_UNKNOWN = _spec(
     "outcome_unknown", 503, "The outcome is unknown",

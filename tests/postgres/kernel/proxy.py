@@ -12,12 +12,15 @@ from pathlib import Path
 
 @dataclass
 class LossyRelay:
-    """Listens in ``folder``. ``lose`` counts the COMMITs whose answer is dropped with the connection."""
+    """Listens in ``folder``. ``lose`` counts the COMMITs whose answer is dropped with the connection. Until
+    ``speaks`` is set again, nothing comes back and every connection stays open: a server that stands still.
+    """
 
     folder: Path
     server: Path
     lose: int = 0
     lost: int = 0
+    speaks: threading.Event = field(default_factory=threading.Event)
     _open: list[socket.socket] = field(default_factory=list)
 
     def serve(self, listener: socket.socket) -> None:
@@ -44,6 +47,7 @@ class LossyRelay:
     def _back(self, server: socket.socket, client: socket.socket, doomed: threading.Event) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
+                self.speaks.wait()
                 if doomed.is_set():
                     self.lost += 1
                     break
@@ -52,6 +56,7 @@ class LossyRelay:
             client.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
+        self.speaks.set()
         for one in self._open:
             one.close()
 
@@ -62,6 +67,7 @@ def lossy_relay(socket_folder: Path) -> Iterator[LossyRelay]:
     with tempfile.TemporaryDirectory(prefix="pharos-relay-") as name:
         folder = Path(name)
         relay = LossyRelay(folder, socket_folder / ".s.PGSQL.5432")
+        relay.speaks.set()
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(folder / ".s.PGSQL.5432"))
             listener.listen()
