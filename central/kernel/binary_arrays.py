@@ -23,6 +23,7 @@ _UUIDS_OID: Final = 2951
 _SIZE: Final = b"\x00\x00\x00\x10"
 _NULL: Final = b"\xff\xff\xff\xff"
 _DIGITS: Final = 32
+_LENGTHS: Final = {_DIGITS, _DIGITS + 4}
 
 
 class UuidArray(bytes):
@@ -44,7 +45,7 @@ def uuid_array(values: Iterable[UUID | None]) -> UuidArray:
 
 
 def uuid_text_array(texts: Iterable[str]) -> UuidArray:
-    """The array of UUIDs as 32 hexadecimal digits each; dashes among them are passed over.
+    """The array of UUIDs as 32 hexadecimal digits each, with four dashes among them or without.
 
     Raises `ValueError` for any other text.
     """
@@ -54,7 +55,8 @@ def uuid_text_array(texts: Iterable[str]) -> UuidArray:
     each = "\n".join(given).replace("-", "").split("\n")
     size = _SIZE.hex()
     elements = bytes.fromhex(size + size.join(each))
-    if len(elements) != 20 * len(given) or set(map(len, each)) != {_DIGITS}:
+    digits = len(elements) == 20 * len(given) and set(map(len, each)) == {_DIGITS}
+    if not digits or not _LENGTHS.issuperset(map(len, given)):
         raise ValueError("a UUID has 32 hexadecimal digits")
     return UuidArray(_head(_UUID_OID, len(given)) + elements)
 

@@ -35,26 +35,6 @@ def test_uuids(database: Database, values: Sequence[UUID | None]) -> None:
     assert echoed(database, UUIDS, uuid_text_array(texts)) == [value for value in values if value is not None]
 
 
-DIGITS = uuid4().hex
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        [""],
-        [DIGITS + "00", DIGITS[2:]],
-        [DIGITS[:-1] + "g"],
-        [DIGITS[:-1] + " "],
-        [DIGITS + "\n" + DIGITS],
-        [DIGITS, DIGITS[:-2] + "é"],
-        [" " + DIGITS],
-    ],
-)
-def test_x4_what_is_no_uuid_moves_none_beside_it(texts: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"hexadecimal|fromhex"):
-        uuid_text_array(texts)
-
-
 @pytest.mark.parametrize("values", [[], [0], [1, -1, 2**31 - 1, -(2**31)]])
 def test_integers(database: Database, values: list[int]) -> None:
     assert echoed(database, INTEGERS, integer_array(values)) == values

@@ -17,9 +17,15 @@ def test_texts_with_dashes_or_without_are_the_same_array_as_uuids() -> None:
     assert uuid_text_array([str(ONE), TWO.hex]) == wanted == uuid_text_array([ONE.hex, str(TWO).upper()])
 
 
-@pytest.mark.parametrize("text", ["", "1", TWO.hex[:-1], TWO.hex + "0", "g" * 32, "0" * 36, f"{TWO.hex}-"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "1", TWO.hex[:-1], TWO.hex + "0", "g" * 32, "0" * 36, f"{TWO.hex}-", TWO.hex + "00",
+        TWO.hex[:-1] + " ", f" {TWO.hex}", f"{TWO.hex}\n{TWO.hex}", TWO.hex[:-2] + "é",
+    ],
+)  # fmt: skip
 def test_another_text_is_refused_and_shifts_no_other(text: str) -> None:
-    for texts in ([text], [TWO.hex, text], [text, "0" * (64 - len(text)), TWO.hex]):
+    for texts in ([text], [TWO.hex, text], [text, "0" * (64 - len(text)), TWO.hex], [TWO.hex, ""]):
         with pytest.raises(ValueError, match="hexadecimal"):
             uuid_text_array(texts)
 
