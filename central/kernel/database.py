@@ -226,22 +226,22 @@ class Database:
         promises that running it again after an unknown commit is harmless: a read, or a command with a
         receipt.
         """
-        replaced = 0
-        for attempt in range(1, self.options.attempts + 1):
+        conflicts = replaced = 0
+        while True:
             try:
                 with self.transaction() as tx:
                     return work(tx)
             except TransactionConflict:
-                if attempt == self.options.attempts:
+                conflicts += 1
+                if conflicts == self.options.attempts:
                     raise
-                self._sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, no secret
+                self._sleep(random.uniform(0, 0.005 * 2**conflicts))  # noqa: S311 - jitter, no secret
             except (ConnectionDied, ServerReadOnly, OutcomeUnknown) as error:
                 unknown = isinstance(error, OutcomeUnknown) and not repeatable
                 if unknown or replaced == self.options.replacements:
                     raise
                 replaced += 1
                 self._pool.drain()
-        raise AssertionError("the loop returns or raises")
 
     def acting(self, role: str) -> tuple[str, bool]:
         """Who is logged in, and whether with the rights of `role` (P37). Raises ``DatabaseUnavailable``."""

@@ -91,9 +91,9 @@ def running() -> Iterator[Running]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def serve_intake(url: str, port: int) -> None:
-    """The intake as production serves it, its log thrown away; ends when told."""
-    with Path("/dev/null").open("w") as sink:
+def serve_intake(url: str, port: int, log: Path = Path("/dev/null")) -> None:
+    """The intake as production serves it; ends when told."""
+    with log.open("a") as sink:
         configure_logging("bench", stream=sink)
 
         def build() -> Service:

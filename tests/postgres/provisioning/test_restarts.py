@@ -61,6 +61,7 @@ class Stack:
     urls: EmbeddedUrls
     intake: BaseProcess
     port: int
+    log: Path
     done: Counter[str] = field(default_factory=Counter)
 
     def restart(self, *, crash: bool) -> None:
@@ -70,6 +71,10 @@ class Stack:
         self.server.stop()
         self.server.start()
         self.done["crashed" if crash else "restarted"] += 1
+
+    def faults(self) -> list[str]:
+        """What the intake's log holds of faults of its own."""
+        return [line for line in self.log.read_text().splitlines() if '"internal_error"' in line]
 
     def kill_a_worker(self, chance: random.Random) -> None:
         """One of the intake's workers ends without a word; its master starts another."""
@@ -94,7 +99,7 @@ def stack() -> Iterator[Stack]:
 def _stack() -> Iterator[Stack]:
     folder = Path(tempfile.mkdtemp(prefix="pharos-restarts-", dir="/tmp"))
     folder.chmod(0o711)
-    server = EmbeddedPostgres(folder / "server", postgres_bin_dir())
+    server, log = EmbeddedPostgres(folder / "server", postgres_bin_dir()), folder / "intake.log"
     try:
         urls = server.start()
         migrate(urls.admin, CONTEXTS)
@@ -102,11 +107,11 @@ def _stack() -> Iterator[Stack]:
         set_role_password(urls.admin, ROLE, password)
         with psycopg.connect(urls.admin, autocommit=True) as connection:
             connection.execute(CONFLICTS.encode())
-        intake = SPAWN.Process(target=serve_intake, args=(urls.url(ROLE, password, "postgres"), port))
+        intake = SPAWN.Process(target=serve_intake, args=(urls.url(ROLE, password, "postgres"), port, log))
         intake.start()
         try:
             wait_for(port, "/readyz")
-            yield Stack(server, urls, intake, port)
+            yield Stack(server, urls, intake, port, log)
         finally:
             intake.terminate()
             intake.join(60)
@@ -115,13 +120,13 @@ def _stack() -> Iterator[Stack]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _progress(reporters: list[Reporter]) -> None:
+def _progress(stack: Stack, reporters: list[Reporter]) -> None:
     """Until every reporter was answered once more, or one failed."""
     before = [reporter.reports for reporter in reporters]
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         failures = [reporter.failure for reporter in reporters if reporter.failure]
-        assert not failures, failures
+        assert not failures, (failures, stack.faults())
         if all(now.reports > then for now, then in zip(reporters, before, strict=True)):
             return
         time.sleep(0.01)
@@ -139,11 +144,11 @@ def test_f01_f04_x7_every_report_counts_once_whatever_fails(
         reporter.start()
     try:
         for turn in range(examples(RESTARTS)):
-            _progress(reporters)
+            _progress(stack, reporters)
             stack.kill_a_worker(chance)
             time.sleep(chance.random() * 0.1)
             stack.restart(crash=turn % 2 == 1)
-        _progress(reporters)
+        _progress(stack, reporters)
     finally:
         over.set()
         for reporter in reporters:
