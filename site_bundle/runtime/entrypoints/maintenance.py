@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -57,13 +58,16 @@ class Maintenance:
 
     def take(self, *, now: datetime) -> None:
         """Nothing, mostly. What cannot be read is said, and keeps nothing else."""
-        try:
-            self._accept()
-            self._drain(now)
-        except RequestUnreadableError as error:
-            self.telling.failed(REQUESTS, error)
-        else:
+        unreadable = None
+        for take in (self._accept, partial(self._drain, now)):
+            try:
+                take()
+            except RequestUnreadableError as error:
+                unreadable = error
+        if unreadable is None:
             self.telling.requests_read()
+        else:
+            self.telling.failed(REQUESTS, unreadable)
         if self.monotonic() >= self.due:
             self._tell()
 

@@ -81,12 +81,14 @@ def test_s15_a_drain_that_could_not_be_journalled_is_taken_later(
 def test_x1_a_request_nobody_can_read_is_said_and_stops_nothing(
     maintenance: Maintenance, requests: RequestFiles, tmp_path: Path
 ) -> None:
-    (tmp_path / "drain").mkdir()
+    (tmp_path / "accept-feed").mkdir()
+    requests.put_drain(DRAIN)
     maintenance.take(now=NOW)
+    assert requests.drain() is None, "the other one is taken all the same"
     telling = maintenance.telling
     assert isinstance(telling, MagicMock)
     ((check, error), _) = telling.failed.call_args
     assert (check, error.code) == ("requests", "request_unreadable")
-    (tmp_path / ".drain.claimed").rmdir()
+    (tmp_path / ".accept-feed.claimed").rmdir()
     maintenance.take(now=NOW)
     telling.requests_read.assert_called_once()
